@@ -53,6 +53,7 @@ gpus() {
   case $1 in
     75) echo 75 80 86 89 90 120 ;;
     80) echo 80 86 89 90 120 ;;
+    90) echo 90 120 ;;
     90a) echo 90a ;;
   esac
 }

@@ -1,10 +1,12 @@
 //! Kernel launches as values, independent of what executes them.
 
 mod alignment;
+mod chain;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod narrow_rows;
 mod noted;
+mod overlap;
 mod recorded;
 mod register_rows;
 pub(crate) mod simulated;
@@ -12,6 +14,7 @@ pub(crate) mod simulated;
 mod tensor_map;
 
 pub(crate) use alignment::{aligned, is_aligned};
+pub use chain::{chained, is_chained};
 #[cfg(feature = "cuda")]
 pub(crate) use cuda::address;
 #[cfg(test)]
@@ -162,6 +165,12 @@ pub enum Arg<'a> {
     View(&'a Tensor),
     /// Address of a contiguous tensor to write.
     Write(&'a Tensor),
+    /// Address of a contiguous tensor that no kernel before it in the chain writes, such as a weight: a
+    /// [programmatic](Launch::programmatic) launch may read it before it waits.
+    Constant(&'a Tensor),
+    /// Address of a contiguous tensor that no kernel before it in the chain writes or reads, such as a layer's cache: a
+    /// programmatic launch may read it before it waits, and writes it afterwards.
+    Update(&'a Tensor),
     /// A contiguous matrix of the last dimension's rows, of which Hopper's TMA (Tensor Memory Accelerator)
     /// reads or writes boxes of this many rows and columns. Rows of a box have 64 or 128 bytes and are
     /// swizzled over the banks.
@@ -198,6 +207,8 @@ pub struct Launch<'a> {
     pub(crate) block: [u32; 3],
     /// Dynamic shared memory per block in bytes.
     pub(crate) smem: u32,
+    /// Whether it may start before the launch before has ended.
+    pub(crate) programmatic: bool,
     /// Arguments in the order of the parameters.
     pub(crate) args: Vec<Arg<'a>>,
 }
@@ -211,6 +222,7 @@ impl<'a> Launch<'a> {
             grid: [1; 3],
             block: [32, 1, 1],
             smem: 0,
+            programmatic: false,
             args: Vec::with_capacity(12),
         }
     }
@@ -237,6 +249,31 @@ impl<'a> Launch<'a> {
     pub fn smem(mut self, bytes: usize) -> Self {
         self.smem = saturated(bytes);
         self
+    }
+
+    /// Makes it a programmatic dependent launch: in a [chain](chained) it may start before the launch before has ended.
+    ///
+    /// Every thread of the kernel that reads or writes an argument, other than reading [constants](Self::constant) and
+    /// [updates](Self::update), has to execute `griddepcontrol.wait` first, or has to be behind a barrier after one that
+    /// does. The simulator reports an access that comes too early.
+    pub fn programmatic(mut self) -> Self {
+        self.programmatic = true;
+        self
+    }
+
+    /// Adds an argument: a contiguous tensor that the kernel reads and no kernel before it in the chain writes, such as a weight.
+    pub fn constant(self, x: &'a Tensor) -> Self {
+        self.arg(Arg::Constant(x))
+    }
+
+    /// Adds an argument: a tensor that no kernel before it in the chain writes, or null.
+    pub fn constant_or_null(self, x: Option<&'a Tensor>) -> Self {
+        self.arg(x.map_or(Arg::Null, Arg::Constant))
+    }
+
+    /// Adds an argument: a contiguous tensor that the kernel reads and writes, and no kernel before it in the chain.
+    pub fn update(self, x: &'a Tensor) -> Self {
+        self.arg(Arg::Update(x))
     }
 
     /// Adds an argument: a contiguous tensor that the kernel reads.
@@ -337,7 +374,13 @@ impl<'a> Launch<'a> {
         }
         for arg in &self.args {
             match arg {
-                Arg::Read(x) | Arg::Write(x) | Arg::Boxes(x, _) if !x.is_contiguous() => {
+                Arg::Read(x)
+                | Arg::Write(x)
+                | Arg::Constant(x)
+                | Arg::Update(x)
+                | Arg::Boxes(x, _)
+                    if !x.is_contiguous() =>
+                {
                     return refuse("a contiguous tensor", format!("strides {:?}", x.stride()));
                 }
                 Arg::U32(u32::MAX) => return refuse("sizes below 2³²−1", "a larger one".into()),

@@ -6,6 +6,8 @@
 
 /// The cache of levels 3 and 4: the memory of one layer's keys and values.
 pub use crate::attention::Cache as Level4Cache;
+/// The rotation, the append and attention of a few queries at the device's position, in one launch or several.
+pub use crate::attention::level5::attention_step;
 /// A [`Level4Cache`] with the position that all layers share, and what a launch at this position gets of it.
 pub use crate::attention::level5::{Cache, Position, PositionedCache};
 /// softmax(q·kᵀ/√D)·v over a cache's keys: of a few queries at the device's position, and of a prompt at the host's.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use candle_core::{DType, Device, Result, Tensor, bail};
 use kernels::attention::level5::{Cache, Position};
 use kernels::cuda_graph::{Buffers, CudaGraph, warm};
+use kernels::launch::chained;
 use kernels::next_token::level5::{argmax, can_draw, draw};
 use models::lm::Logits;
 use models::{KvCache, LanguageModel, Ops, Sampling};
@@ -256,12 +257,14 @@ impl Decoder {
         Ok(Recorded { logits, graph })
     }
 
-    /// Launches a step.
+    /// Launches a step, whose kernels may overlap.
     fn launch(&mut self, ops: &dyn Ops, model: &LanguageModel) -> Result<Tensor> {
-        let logits = model.forward(ops, &self.ids, &mut self.caches, Logits::Last)?;
-        self.choice.launch(&logits, &self.ids)?;
-        self.position.advance(1)?;
-        Ok(logits)
+        chained(|| {
+            let logits = model.forward(ops, &self.ids, &mut self.caches, Logits::Last)?;
+            self.choice.launch(&logits, &self.ids)?;
+            self.position.advance(1)?;
+            Ok(logits)
+        })
     }
 
     /// Restores what a launched step has changed.

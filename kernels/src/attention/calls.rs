@@ -96,7 +96,10 @@ pub fn add(list: &mut List) {
     }
     for step @ [batch, position, tokens, heads, kv_heads, d] in STEPS {
         let shape = format!("{batch}×{tokens} after {position}, {heads}/{kv_heads} heads of {d}");
-        list.kernel(CACHED, 5, &BOTH, &shape, move |i| decode(i, step));
+        list.kernel(CACHED, 5, &BOTH, &shape, move |i| decode(i, step, false));
+        list.kernel("attention_step", 5, &BOTH, &shape, move |i| {
+            decode(i, step, true)
+        });
     }
     for shape @ [b, t, h, d] in TF32 {
         let size = format!("{b}×{t}, {h} heads of {d}");
@@ -141,8 +144,13 @@ fn append(
     rope(&q, &k, &v, &cos, &sin, cache, position)
 }
 
-/// A step whose position the device knows; the tokens before it are appended first, as a prompt is.
-fn decode(i: &mut Inputs, [batch, position, tokens, heads, kv_heads, d]: [usize; 6]) -> Result<()> {
+/// A step whose position the device knows, in the launches of levels 3 and 4 or, `at_once`, in what the registry picks; the
+/// tokens before it are appended first, as a prompt is.
+fn decode(
+    i: &mut Inputs,
+    [batch, position, tokens, heads, kv_heads, d]: [usize; 6],
+    at_once: bool,
+) -> Result<()> {
     let capacity = position + tokens + 3;
     let mut inner = Cache::new(batch, capacity, kv_heads, d, i.dtype, &i.device)?;
     let mut part = |tokens: usize| -> Result<[Tensor; 3]> {
@@ -160,6 +168,10 @@ fn decode(i: &mut Inputs, [batch, position, tokens, heads, kv_heads, d]: [usize;
     let Some(at) = cache.on_device(&next_q, position)? else {
         candle_core::bail!("heads of {d}: expected a position on the device, found none");
     };
+    if at_once {
+        level5::attention_step(&next_q, &next_k, &next_v, &cos, &sin, &at)?;
+        return Ok(());
+    }
     let q = rope::level5::rope_append(&next_q, &next_k, &next_v, &cos, &sin, &at)?;
     level5::causal_attention(&q, &at)?;
     shared.map_or(Ok(()), |shared| shared.advance(tokens))

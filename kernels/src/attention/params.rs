@@ -163,7 +163,12 @@ impl<'a> Params<'a> {
 
     /// 1/√D
     pub fn scale(&self) -> f64 {
-        1. / (self.head_dim as f64).sqrt()
+        Self::scale_of(self.head_dim)
+    }
+
+    /// 1/√D of heads of `head_dim` channels.
+    pub fn scale_of(head_dim: usize) -> f64 {
+        1. / (head_dim as f64).sqrt()
     }
 }
 

@@ -25,6 +25,8 @@ pub enum Op {
     LinearSwiglu,
     /// softmax(q·kᵀ/√D)·v over all keys: `batch` heads, m queries, n keys, k = D.
     Attention,
+    /// A decode step over a cache: `batch` key heads, m queries that read the same keys, n keys of the bucket, k = D.
+    AttentionStep,
     /// RMS norm: m rows of n columns.
     RmsNorm,
     /// Layer norm: m rows of n columns.

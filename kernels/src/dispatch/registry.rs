@@ -35,6 +35,8 @@ pub enum Why<'a> {
     Measured(&'a Rule, &'a str),
     /// No rule matches; it is the first one that can run.
     First,
+    /// A fixed rule, with its reason. The tables are measured one kernel at a time, which says little about a chain.
+    Fixed(&'static str),
 }
 
 impl fmt::Display for Why<'_> {
@@ -42,6 +44,7 @@ impl fmt::Display for Why<'_> {
         match self {
             Self::Measured(rule, device) => write!(f, "measured on {device}: {rule}"),
             Self::First => write!(f, "no measurement; the first that can"),
+            Self::Fixed(reason) => write!(f, "{reason}"),
         }
     }
 }

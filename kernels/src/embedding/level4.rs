@@ -8,7 +8,7 @@ use crate::element::{by_dtype, dispatch};
 use crate::launch::{Launch, Module, module, on_cpu, rows_a_block};
 use crate::output;
 
-static MODULE: Module = module!("embedding/level4", sm_75);
+static MODULE: Module = module!("embedding/level4", sm_75, sm_90);
 
 /// Threads of a block.
 const THREADS: usize = 256;
@@ -50,8 +50,9 @@ fn launch(ids: &Tensor, w: &Tensor, shape: Vec<usize>, vocab: usize, c: usize) -
     Launch::new(&MODULE, entry)
         .grid(rows.div_ceil(rows_a_block), 1, 1)
         .block(threads, rows_a_block, 1)
+        .programmatic()
         .read(ids)
-        .read(w)
+        .constant(w)
         .write(&y)
         .u32(rows)
         .u32(vocab)

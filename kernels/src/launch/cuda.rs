@@ -1,6 +1,8 @@
 //! Launches on a GPU by the driver.
 
 use std::collections::HashMap;
+use std::ffi::c_void;
+use std::ptr;
 use std::sync::{Arc, LazyLock, RwLock};
 
 use candle_core::cuda_backend::WrapErr;
@@ -12,9 +14,10 @@ use candle_core::{CudaDevice, CudaStorage, DType, Device, Result, Storage, Stora
 use half::bf16;
 use trace::Launched;
 
+use super::chain;
 use super::noted::launched;
 use super::tensor_map::{TensorMap, of_heads, of_matrix};
-use super::{Arg, Launch, Module};
+use super::{Arg, Launch, Module, Target};
 use crate::error::mismatch;
 
 /// A kernel that the driver has compiled for one GPU.
@@ -23,6 +26,8 @@ struct Loaded {
     function: CudaFunction,
     registers: u32,
     static_smem: u32,
+    /// Whether its PTX has `griddepcontrol`, which needs compute capability 9.0.
+    can_overlap: bool,
 }
 
 /// The addresses of a context and a module. A loaded module keeps its context alive, and a [`Module`] is static, so no
@@ -65,7 +70,9 @@ pub(super) fn execute(launch: &Launch) -> Result<()> {
         };
         let kernel = &*launch.entry;
         values.push(match *arg {
-            Arg::Read(x) | Arg::View(x) | Arg::Write(x) => Value::Address(address(x)?),
+            Arg::Read(x) | Arg::View(x) | Arg::Write(x) | Arg::Constant(x) | Arg::Update(x) => {
+                Value::Address(address(x)?)
+            }
             Arg::Boxes(x, size) => Value::Map(of_matrix(kernel, x, address(x)?, size)?),
             Arg::Heads(x, heads, n) => Value::Map(of_heads(kernel, x, address(x)?, heads, n)?),
             Arg::U32(x) => Value::U32(x),
@@ -73,8 +80,32 @@ pub(super) fn execute(launch: &Launch) -> Result<()> {
             Arg::Null => Value::Address(0),
         });
     }
-    let mut builder = stream.launch_builder(&loaded.function);
-    for value in &values {
+    let programmatic = launch.programmatic && loaded.can_overlap;
+    if programmatic && chain::follows(&stream)? {
+        overlapping(launch, &loaded.function, &stream, &mut values)?;
+    } else {
+        in_order(launch, &loaded.function, &stream, &values)?;
+    }
+    chain::note(programmatic, &stream)?;
+    launched(|| Launched {
+        kernel: launch.entry.clone(),
+        grid: launch.grid,
+        block: launch.block,
+        smem: launch.smem + loaded.static_smem,
+        registers: Some(loaded.registers),
+    });
+    Ok(())
+}
+
+/// Queues a launch that waits for all before it.
+fn in_order(
+    launch: &Launch,
+    function: &CudaFunction,
+    stream: &Arc<CudaStream>,
+    values: &[Value],
+) -> Result<()> {
+    let mut builder = stream.launch_builder(function);
+    for value in values {
         match value {
             Value::Address(x) => builder.arg(x),
             Value::Map(x) => builder.arg(x),
@@ -92,14 +123,59 @@ pub(super) fn execute(launch: &Launch) -> Result<()> {
     // and by the stream-ordered allocator until the kernel has run. That the arguments are the entry's and that the kernel
     // stays inside its tensors is what `Launch::run` asks of its caller, and `Launch::launch` of this crate.
     unsafe { builder.launch(config) }.w()?;
-    launched(|| Launched {
-        kernel: launch.entry.clone(),
-        grid: launch.grid,
-        block: launch.block,
-        smem: launch.smem + loaded.static_smem,
-        registers: Some(loaded.registers),
-    });
     Ok(())
+}
+
+/// Queues a launch that may start before the one before it has ended.
+fn overlapping(
+    launch: &Launch,
+    function: &CudaFunction,
+    stream: &CudaStream,
+    values: &mut [Value],
+) -> Result<()> {
+    use sys::CUlaunchAttributeID_enum::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION as OVERLAP;
+    let mut addresses: Vec<*mut c_void> = values
+        .iter_mut()
+        .map(|value| match value {
+            Value::Address(x) => (&raw mut *x).cast(),
+            Value::Map(x) => (&raw mut *x).cast(),
+            Value::U32(x) => (&raw mut *x).cast(),
+            Value::F32(x) => (&raw mut *x).cast(),
+        })
+        .collect();
+    let mut attributes = [sys::CUlaunchAttribute {
+        id: OVERLAP,
+        pad: [0; 4],
+        value: sys::CUlaunchAttributeValue {
+            programmaticStreamSerializationAllowed: 1,
+        },
+    }];
+    let ([grid_x, grid_y, grid_z], [x, y, z]) = (launch.grid, launch.block);
+    let config = sys::CUlaunchConfig {
+        gridDimX: grid_x,
+        gridDimY: grid_y,
+        gridDimZ: grid_z,
+        blockDimX: x,
+        blockDimY: y,
+        blockDimZ: z,
+        sharedMemBytes: launch.smem,
+        hStream: stream.cu_stream(),
+        attrs: attributes.as_mut_ptr(),
+        numAttrs: 1,
+    };
+    stream.context().bind_to_thread().w()?;
+    // SAFETY: as of the launch in order; `addresses` has the address of a value for each parameter, and these and the
+    // attribute live until the call returns. What may start early is what `Launch::programmatic` asks of the kernel.
+    unsafe {
+        sys::cuLaunchKernelEx(
+            &raw const config,
+            function.cu_function(),
+            addresses.as_mut_ptr(),
+            ptr::null_mut(),
+        )
+    }
+    .result()
+    .w()
 }
 
 /// Returns the device of the first tensor.
@@ -127,9 +203,13 @@ fn device(launch: &Launch) -> Result<CudaDevice> {
 
 fn tensor<'a>(arg: &Arg<'a>) -> Option<&'a Tensor> {
     match arg {
-        Arg::Read(x) | Arg::View(x) | Arg::Write(x) | Arg::Boxes(x, _) | Arg::Heads(x, ..) => {
-            Some(x)
-        }
+        Arg::Read(x)
+        | Arg::View(x)
+        | Arg::Write(x)
+        | Arg::Constant(x)
+        | Arg::Update(x)
+        | Arg::Boxes(x, _)
+        | Arg::Heads(x, ..) => Some(x),
         Arg::Null | Arg::U32(_) | Arg::F32(_) => None,
     }
 }
@@ -199,8 +279,16 @@ fn compile(context: &Arc<CudaContext>, module: &'static Module, entry: &str) -> 
     Ok(Loaded {
         registers: function.get_attribute(REGISTERS).w()? as u32,
         static_smem: static_smem as u32,
+        can_overlap: can_overlap(context, module)?,
         function,
     })
+}
+
+/// Whether the text that this GPU runs is for compute capability 9.0 or more.
+fn can_overlap(context: &CudaContext, module: &Module) -> Result<bool> {
+    let (major, minor) = context.compute_capability().w()?;
+    let target = Target::of(module.text_for((major as u32, minor as u32))?);
+    Ok(target.is_some_and(|target| target.capability >= (9, 0)))
 }
 
 /// Compiles all entries of a module at once.

@@ -73,7 +73,7 @@ fn argument(
         Arg::Null => return Ok(Argument::Null),
         Arg::U32(x) => return Ok(Argument::Scalar(Element::U32, (*x).into())),
         Arg::F32(x) => return Ok(Argument::Scalar(Element::F32, x.to_bits().into())),
-        Arg::Read(x) | Arg::View(x) | Arg::Write(x) => x,
+        Arg::Read(x) | Arg::View(x) | Arg::Write(x) | Arg::Constant(x) | Arg::Update(x) => x,
     };
     let (storage, layout) = x.storage_and_layout();
     let (key, offset) = (key(&storage), layout.start_offset() as u64);
@@ -98,7 +98,9 @@ fn argument(
 /// Whether an argument reads this storage; storages that are only written are poisoned.
 fn is_read(launch: &Launch, storage: usize) -> bool {
     launch.args.iter().any(|arg| match arg {
-        Arg::Read(x) | Arg::View(x) => key(&x.storage_and_layout().0) == storage,
+        Arg::Read(x) | Arg::View(x) | Arg::Constant(x) | Arg::Update(x) => {
+            key(&x.storage_and_layout().0) == storage
+        }
         _ => false,
     })
 }

@@ -11,7 +11,7 @@ use simt::{Buffer, Dim, Kernel, Options, Report};
 use trace::Launched;
 
 use super::noted::launched;
-use super::{Arg, Launch, Module, recorded};
+use super::{Arg, Launch, Module, overlap, recorded};
 use crate::error::mismatch;
 
 /// The state of this thread while [`simulated`] runs.
@@ -77,7 +77,9 @@ pub(super) fn execute(launch: &Launch) -> Result<()> {
     for (i, arg) in launch.args.iter().enumerate() {
         let name = names.get(i).map_or("", String::as_str);
         args.push(match arg {
-            Arg::Read(x) | Arg::View(x) => address(x, name, true, &mut buffers)?,
+            Arg::Read(x) | Arg::View(x) | Arg::Constant(x) | Arg::Update(x) => {
+                address(x, name, true, &mut buffers)?
+            }
             Arg::Write(x) => address(x, name, false, &mut buffers)?,
             Arg::Boxes(..) | Arg::Heads(..) => return Err(no_tma(launch)),
             Arg::Null => simt::Arg::Null,
@@ -92,9 +94,15 @@ pub(super) fn execute(launch: &Launch) -> Result<()> {
     };
     let keys: Vec<usize> = buffers.iter().map(|(key, _)| *key).collect();
     let mut buffers: Vec<Buffer> = buffers.into_iter().map(|(_, buffer)| buffer).collect();
-    let report = (kernel.launch(dim, &mut buffers, &args, &options)).map_err(of_simulator)?;
+    let report = if launch.programmatic && options.races {
+        let others = others(launch, &keys);
+        overlap::launch(&kernel, (dim, &args), &others, &mut buffers, &options)
+    } else {
+        kernel.launch(dim, &mut buffers, &args, &options)
+    };
+    let report = report.map_err(of_simulator)?;
     for arg in &launch.args {
-        if let Arg::Write(x) = arg {
+        if let Arg::Write(x) | Arg::Update(x) = arg {
             let key = key(&x.storage_and_layout().0);
             if let Some(i) = keys.iter().position(|k| *k == key) {
                 x.inplace_op1(&Take(&buffers[i].bytes))?;
@@ -110,6 +118,21 @@ pub(super) fn execute(launch: &Launch) -> Result<()> {
     });
     SIMULATION.with_borrow_mut(|s| s.iter_mut().for_each(|s| s.reports.push(report.clone())));
     Ok(())
+}
+
+/// The buffers that another kernel of a chain may write or read: those of all arguments but constants and updates.
+fn others(launch: &Launch, keys: &[usize]) -> Vec<usize> {
+    let of = |arg: &Arg| match arg {
+        Arg::Read(x) | Arg::View(x) | Arg::Write(x) => {
+            let key = key(&x.storage_and_layout().0);
+            keys.iter().position(|k| *k == key)
+        }
+        _ => None,
+    };
+    let mut others: Vec<usize> = launch.args.iter().filter_map(of).collect();
+    others.sort_unstable();
+    others.dedup();
+    others
 }
 
 /// The error for a kernel that uses TMA. Such kernels also use wgmma, which is not simulated either.

@@ -20,6 +20,9 @@ const SHAPES: [[usize; 3]; 6] = [
 /// M, N, K of few rows, for level 5's split over K.
 const FEW: [[usize; 3]; 3] = [[1, 65, 96], [1, 64, 520], [4, 33, 1032]];
 
+/// N, K of one row, for level 5's kernels with a whole row of w in flight: one for each, and one that f32 has none for.
+const IN_FLIGHT: [[usize; 2]; 4] = [[65, 512], [33, 760], [34, 1536], [9, 4096]];
+
 /// N, K of one row with its norm: one for each kernel of `norm_gemv.cu`.
 const ROWS: [[usize; 2]; 3] = [[65, 512], [33, 760], [34, 1536]];
 
@@ -54,6 +57,20 @@ pub fn add(list: &mut List) {
                 few_rows(list, entry.name, entry.run, shape);
             }
         }
+    }
+    for [n, k] in IN_FLIGHT {
+        let dtypes = if k > 1536 { &BOTH[1..] } else { &BOTH };
+        list.kernel(
+            "linear_level5_row",
+            5,
+            dtypes,
+            &format!("1×{n}×{k}"),
+            move |i| {
+                let (x, w) = operands(i, [1, n, k])?;
+                level5::Call::linear(&x, &w)?.run(level5::Run::Row)?;
+                level5::Call::residual(&x, &w, &i.tensor(&[1, n])?)?.run(level5::Run::Row)
+            },
+        );
     }
     for [n, k] in ROWS {
         list.kernel("norm_linear", 5, &BOTH, &format!("1×{n}×{k}"), move |i| {

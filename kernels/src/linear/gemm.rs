@@ -80,7 +80,8 @@ impl Gemm<'_> {
     pub(super) fn launch<'a>(&'a self, launch: Launch<'a>) -> Result<Tensor> {
         let Shape { m, n, k } = self.shape;
         let y = output_like(self.x, n)?;
-        let mut launch = launch.read(self.x).read(self.w).read_or_null(self.b);
+        let launch = launch.read(self.x).constant(self.w);
+        let mut launch = launch.constant_or_null(self.b);
         if self.epilogue == Epilogue::Bias {
             launch = launch.read_or_null(self.residual);
         }

@@ -12,3 +12,8 @@
 #define PARAMETERS_RESIDUAL(T)                                                                               \
   const T *__restrict__ x, const T *__restrict__ w, const T *__restrict__ b, const T *__restrict__ residual, \
       T *__restrict__ y, unsigned m, unsigned n, unsigned k
+
+// The same for kernels that start before the one that writes x and the residual has ended: see common/overlap.cuh.
+#define OVERLAPPED(T) const T *x, const T *w, const T *b, T *y, unsigned m, unsigned n, unsigned k
+#define OVERLAPPED_RESIDUAL(T) \
+  const T *x, const T *w, const T *b, const T *residual, T *y, unsigned m, unsigned n, unsigned k

@@ -8,6 +8,7 @@ use rand_chacha::ChaCha8Rng;
 mod errors;
 mod norm_gemv;
 mod oracle;
+mod row_gemv;
 
 use oracle::{Sum, expected, gelu, sums, swiglu};
 

@@ -8,7 +8,7 @@ use crate::error::{mismatch, unsupported};
 use crate::launch::{Launch, Module, module, on_cpu};
 use crate::output;
 
-static MODULE: Module = module!("next_token/level4", sm_75);
+static MODULE: Module = module!("next_token/level4", sm_75, sm_90);
 
 /// Threads of the block: `THREADS` of `level4.cu`.
 pub(super) const THREADS: usize = 1024;
@@ -50,6 +50,7 @@ pub(super) fn launch_argmax(logits: &Tensor, token: &Tensor, vocab: usize) -> Re
     )?;
     Launch::new(&MODULE, entry)
         .block(THREADS, 1, 1)
+        .programmatic()
         .read(logits)
         .write(token)
         .u32(vocab)
@@ -72,6 +73,7 @@ pub(super) fn launch_top_k(
     )?;
     Launch::new(&MODULE, entry)
         .block(THREADS, 1, 1)
+        .programmatic()
         .read(logits)
         .write(out)
         .u32(vocab)

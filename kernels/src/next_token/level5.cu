@@ -10,7 +10,10 @@
 //
 // Launch: grid (1), block (32).
 //
+// Compiled for sm_75 and sm_90: from sm_90 on, a launch may overlap with the one before.
+//
 // To be faster: a scan over the warp's lanes, whose sums are rounded in another order.
+#include "common/overlap.cuh"
 #include "common/warp.cuh"
 
 constexpr unsigned MAX_K = 1024; // as in level4.cu
@@ -43,9 +46,10 @@ __device__ __forceinline__ unsigned drawn(const float *p, unsigned n, double uni
 // tokens (2, k): tokens, most probable first, and the bits of their probabilities, from top_k; chance (2): a uniform
 // number in 0..1, and top_p → token (1), or `vocab` where the probabilities are NaN.
 extern "C" __global__ void __launch_bounds__(WARP)
-    draw_level5(const unsigned *__restrict__ tokens, const double *__restrict__ chance, unsigned *__restrict__ token,
-                unsigned k, unsigned vocab) {
+    draw_level5(const unsigned *tokens, const double *chance, unsigned *token, unsigned k, unsigned vocab) {
   __shared__ float p[MAX_K];
+  let_next_start();
+  wait_for_previous();
   for (unsigned i = threadIdx.x; i < k; i += WARP) p[i] = __uint_as_float(tokens[k + i]);
   __syncwarp();
   if (threadIdx.x > 0) return;

@@ -8,7 +8,7 @@ use crate::error::{mismatch, unsupported};
 use crate::launch::{Launch, Module, module, on_cpu};
 use crate::output;
 
-static MODULE: Module = module!("next_token/level5", sm_75);
+static MODULE: Module = module!("next_token/level5", sm_75, sm_90);
 
 /// Writes the index of the maximum of logits (V) to `token`, one u32 on the same GPU; V where one is NaN.
 ///
@@ -44,6 +44,7 @@ pub fn draw(
     let tokens = output::tensor((2, k), DType::U32, logits.device())?;
     level4::launch_top_k(logits, &tokens, vocab, temperature)?;
     Launch::new(&MODULE, "draw_level5")
+        .programmatic()
         .read(&tokens)
         .read(chance)
         .write(token)

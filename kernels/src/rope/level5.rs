@@ -4,7 +4,7 @@ use candle_core::{Result, Tensor};
 
 use super::{Params, level4};
 use crate::attention::Cache;
-use crate::attention::level5::PositionedCache;
+use crate::attention::level5::{PositionedCache, Step};
 use crate::element::by_dtype;
 use crate::launch::{Launch, Module, module};
 use crate::output;
@@ -26,16 +26,15 @@ pub fn rope_append(
 ) -> Result<Tensor> {
     let _span = trace::span("rope_append_level5");
     let (batch, tokens, heads, _) = q.dims4()?;
-    let here = |angles: &Tensor| angles.narrow(0, cache.host_position, tokens);
-    let (cos_here, sin_here) = (here(cos)?, here(sin)?);
-    let rows = Params {
+    let step = Step {
         q,
         k,
         v,
-        cos: &cos_here,
-        sin: &sin_here,
+        cos,
+        sin,
+        cache,
     };
-    rows.check("rope_append_level5", cache.inner, cache.host_position)?;
+    check("rope_append_level5", &step)?;
     let y = output::tensor(q.shape(), q.dtype(), q.device())?;
     let (chunks, rows) = level4::block(q, heads + cache.inner.kv_heads);
     let entry = by_dtype(
@@ -51,6 +50,15 @@ pub fn rope_append(
     let launch = all.arguments(launch, &y, cache.inner)?;
     launch.read(cache.position).launch()?;
     Ok(y)
+}
+
+/// Checks that the operands of a step agree with each other and with the cache at its position.
+pub(crate) fn check(kernel: &str, step: &Step) -> Result<()> {
+    let Step { q, k, v, cache, .. } = *step;
+    let here = |angles: &Tensor| angles.narrow(0, cache.host_position, q.dim(1)?);
+    let (cos, sin) = (&here(step.cos)?, &here(step.sin)?);
+    let rows = Params { q, k, v, cos, sin };
+    rows.check(kernel, cache.inner, cache.host_position)
 }
 
 /// Level 4's rotation of a prompt, at a position that the host passes to the launch: q (B, T, H, D) and k (B, T, Hkv, D)

@@ -90,8 +90,9 @@ impl Ops for Level5 {
         heads.split_skip(&k::linear(&norm(x, n)?, w)?)
     }
 
-    /// 2 launches, 3 where the keys are split. Up to 4 queries read the position from the device's memory, where a launch
-    /// sets it once per step; a longer prompt gets it from the host.
+    /// 1 launch of up to 4 queries where a cluster of blocks is the fastest; else 2, or 3 where the keys are split. Up to 4
+    /// queries read the position from the device's memory, where a launch sets it once per step; a longer prompt gets it from
+    /// the host.
     fn causal_attention(
         &self,
         q: &Tensor,
@@ -104,8 +105,7 @@ impl Ops for Level5 {
         let cache = cache.advance::<k::Cache>(t)?;
         if let Some(cache) = cache.on_device(q, position)? {
             // The same launches until the keys outgrow a power of two, at least 256: then `replay` records a step again.
-            let q = k::rope_append(q, k, v, &rope.cos, &rope.sin, &cache)?; // (B, T, H, D)
-            return k::causal_attention(&q, &cache);
+            return k::attention_step(q, k, v, &rope.cos, &rope.sin, &cache);
         }
         let (cos, sin) = rope.at(position, t)?; // (T, D/2)
         let cache = cache.inner();

@@ -92,7 +92,7 @@ const STEPS: [Shape; 15] = [
 ];
 
 pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
-    let split = |run| matches!(run, Run::GemvSplit(_));
+    let split = |run| matches!(run, Run::GemvSplit(_) | Run::Row);
     let tiled = |run| matches!(run, Run::Mma(_));
     for (m, n, k) in FEW {
         for offsets in [[0; 4], [1, 0, 0, 0], [0, 1, 0, 0]] {
@@ -156,6 +156,9 @@ fn weighed(
             call.run(entry.run)?;
             Call::linear(&x, &plain)?.run(entry.run)?;
             Call::residual(&x, &w, &residual)?.run(entry.run)?;
+            if entry.run == Run::Row {
+                continue; // it has neither activation
+            }
             Call::gelu(&x, &w)?.run(entry.run)?;
             Call::swiglu(&x, &gate_up)?.run(entry.run)?;
         }
@@ -227,6 +230,15 @@ fn decode(draw: &mut Draw, dtype: DType, step: Shape) -> Result<()> {
     let shared = attend::Position::new(&device)?;
     let mut cache = attend::Cache::new(inner, shared.clone());
     if let Some(at) = cache.on_device(&q, position)? {
+        let step = attend::Step {
+            q: &q,
+            k: &k,
+            v: &v,
+            cos: &cos,
+            sin: &sin,
+            cache: &at,
+        };
+        attend::attention_step_with_info(&step)?;
         let q = rope::level5::rope_append(&q, &k, &v, &cos, &sin, &at)?;
         attend::causal_attention(&q, &at)?;
     }

@@ -8,9 +8,8 @@
 // The launches of a step cost what a graph's nodes cost.
 //
 // Launch: as level4/decode.cu, with `keys_per_split` and the grid for the last position of the bucket.
-// position_set and position_advance: one thread.
 //
-// To be faster: the rotation of rope/level5.cu and this in one launch.
+// To be faster: the rotation of rope/level5.cu and this in one launch, as in step_cluster.cu.
 //
 // Measured: causal_attention_decode 255+1x8x8x64 f32 at 5% of the memory rate on an NVIDIA H200; see kernels/generated/attention/level5/decode.md.
 #include "attention/level4/decode.cuh"
@@ -44,12 +43,3 @@ DECODE(attention_decode_d64x1_bf16_level5, bf16, 64, 1)
 DECODE(attention_decode_d64x4_bf16_level5, bf16, 64, 4)
 DECODE(attention_decode_d128x1_bf16_level5, bf16, 128, 1)
 DECODE(attention_decode_d128x4_bf16_level5, bf16, 128, 4)
-
-extern "C" __global__ void __launch_bounds__(1) position_set_level5(unsigned *position, unsigned value) {
-  *position = value;
-}
-
-extern "C" __global__ void __launch_bounds__(1) position_advance_level5(const unsigned *from, unsigned *to,
-                                                                         unsigned tokens) {
-  *to = *from + tokens;
-}

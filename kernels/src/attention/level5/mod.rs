@@ -3,15 +3,19 @@
 //! - [`attention`], of all keys: the fastest kernel of [`REGISTRY`], by the tables of [`dispatch`](crate::dispatch).
 //! - [`prompt_attention`], causal, of many queries: this level's kernels for tensor cores where they can, otherwise
 //!   level 4.
-//! - [`causal_attention`], of a few queries: `decode.cu`, which reads the position from the device's memory, so that a
-//!   recorded decode step can be repeated.
+//! - [`attention_step`], of a few queries, with the rotation and the append: the fastest of [`STEPS`], which are one launch
+//!   of clusters (`step_cluster.cu`), and the launches of `rope` and of [`causal_attention`] (`decode.cu`). Both read the
+//!   position from the device's memory, so that a recorded decode step can be repeated.
 
 pub(super) mod decode;
 mod position;
+mod step;
+mod step_cluster;
 pub mod tile_tf32x3;
 pub mod tile_wgmma;
 
 pub use position::{Cache, Position, PositionedCache};
+pub use step::{STEPS, Step, StepKernel, attention_step, attention_step_with_info};
 
 use candle_core::{DType, Result, Tensor};
 

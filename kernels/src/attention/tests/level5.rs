@@ -3,19 +3,20 @@
 use candle_core::{DType, Device, Result, Tensor};
 
 use super::case::{Case, LEVELS};
+use crate::attention;
 use crate::attention::level5::tile_tf32x3;
 use crate::attention::level5::{self, Position};
 use crate::dispatch::Facts;
-use crate::launch::on_cpu;
+use crate::launch::{noted, on_cpu};
 use crate::output::poisoned;
 use crate::rope;
 use crate::testing::{
-    assert_close, behind, devices, host, pairwise, relative_error, rng, skip, tolerance,
+    assert_close, behind, devices, host, pairwise, relative_error, rng, skip, tolerance, uniform,
 };
 
 /// Runs steps after `position`, whose past level 4 has appended; returns the result and the position on the
 /// device.
-fn step(case: Case, product: &Tensor, device: &Device) -> Result<(Tensor, usize)> {
+fn step(case: Case, path: Path, product: &Tensor, device: &Device) -> Result<(Tensor, usize)> {
     let mut inner = case.cache(device)?;
     if case.position > 0 {
         case.append(&LEVELS[1], product, &mut inner, 0, case.position)?;
@@ -37,13 +38,27 @@ fn step(case: Case, product: &Tensor, device: &Device) -> Result<(Tensor, usize)
         all.to_dtype(case.dtype)
     };
     let (cos, sin) = (angles(1., 0.3)?, angles(0., -0.7)?);
-    let q = rope::level5::rope_append(&q, &k, &v, &cos, &sin, &at)?;
-    let q = match case.offset {
-        0 => q,
-        _ => behind(&q)?,
+    let y = match path {
+        Path::Launches => {
+            let q = rope::level5::rope_append(&q, &k, &v, &cos, &sin, &at)?;
+            let q = match case.offset {
+                0 => q,
+                _ => behind(&q)?,
+            };
+            level5::causal_attention(&q, &at)?
+        }
+        Path::Step => level5::attention_step(&q, &k, &v, &cos, &sin, &at)?,
     };
-    let y = level5::causal_attention(&q, &at)?;
     Ok((y, position.map_or(Ok(0), |p| p.read())?))
+}
+
+/// What computes a step.
+#[derive(Debug, Clone, Copy)]
+enum Path {
+    /// The rotation and the append, then attention.
+    Launches,
+    /// What the registry picks: on Hopper and in the simulator a cluster, where the operands allow it.
+    Step,
 }
 
 #[test]
@@ -52,7 +67,7 @@ fn steps_equal_the_oracle_at_every_position() -> Result<()> {
     let axes: [&[usize]; 7] = [
         &[1, 2],
         &[1, 2, 4],
-        &[0, 1, 62, 255, 256, 300, 520],
+        &[0, 1, 62, 255, 256, 300, 520, 1030],
         &[0, 1, 2],
         &[8, 32, 64, 128],
         &[0, 1],
@@ -76,11 +91,13 @@ fn steps_equal_the_oracle_at_every_position() -> Result<()> {
             };
             let case = case.capped(1 << 22);
             let (product, values) = case.product(&mut rng, &device)?;
-            let (y, position) = poisoned(|| step(case, &product, &device))?;
-            let what = format!("level 5 {device:?} {case:?}");
             let expected = case.oracle(&values, true);
-            assert_close(&what, &y, &expected, tolerance(case.dtype, 1e-4))?;
-            assert_eq!(position, case.position, "{what}");
+            for path in [Path::Launches, Path::Step] {
+                let (y, position) = poisoned(|| step(case, path, &product, &device))?;
+                let what = format!("level 5 {device:?} {path:?} {case:?}");
+                assert_close(&what, &y, &expected, tolerance(case.dtype, 1e-4))?;
+                assert_eq!(position, case.position, "{what}");
+            }
         }
     }
     Ok(())
@@ -151,6 +168,91 @@ fn prompts_in_f32_are_as_accurate_as_f32() -> Result<()> {
         let y = host(&tile_tf32x3::attention(&q, &k, &v)?)?;
         let off = relative_error(&y, expected.iter().copied());
         assert!(off < 1e-6, "{device:?}: {off}");
+    }
+    Ok(())
+}
+
+/// The same as [`Path::Launches`] in the step's result and in the cache, with angles of their own at each position: what the
+/// cluster appends is what the rotation appends.
+#[test]
+fn a_cluster_equals_the_launches() -> Result<()> {
+    let mut rng = rng();
+    for device in devices() {
+        let facts = Facts::of(&device)?;
+        if !facts.at_least((9, 0)) {
+            skip(
+                "decode steps in clusters",
+                &format!("needs 9.0, found {facts:?}"),
+            );
+            continue;
+        }
+        for (batch, tokens, position, heads, kv_heads, d) in [
+            (1, 1, 0, 1, 1, 16),
+            (1, 1, 300, 3, 1, 64),
+            (2, 4, 61, 2, 2, 48),
+            (1, 3, 129, 10, 2, 32),
+            (2, 2, 40, 2, 1, 128),
+        ] {
+            for dtype in [DType::F32, DType::BF16] {
+                let capacity = position + tokens + 3;
+                let mut draw =
+                    |dims: &[usize]| uniform(&mut rng, dims, dtype, &device).map(|(x, _)| x);
+                let qkv = draw(&[batch, tokens, heads + 2 * kv_heads, d])?;
+                let part = |from, count| qkv.narrow(2, from, count);
+                let [q, k, v] = [
+                    part(0, heads)?,
+                    part(heads, kv_heads)?,
+                    part(heads + kv_heads, kv_heads)?,
+                ];
+                let (cos, sin) = (draw(&[capacity, d / 2])?, draw(&[capacity, d / 2])?);
+                let before = draw(&[batch, position.max(1), kv_heads, d])?;
+                let mut results = vec![];
+                for (name, expected) in [
+                    ("attention_step_cluster", 1),
+                    ("attention_step_launches", 2),
+                ] {
+                    let inner = attention::Cache::new(batch, capacity, kv_heads, d, dtype, &device);
+                    let mut inner = inner?;
+                    if position > 0 {
+                        let here = |angles: &Tensor| angles.narrow(0, 0, position);
+                        let (cos, sin) = (here(&cos)?, here(&sin)?);
+                        rope::level4::rope_append(
+                            &before, &before, &before, &cos, &sin, &mut inner, 0,
+                        )?;
+                    }
+                    let (keys, values) = inner.tensors()?;
+                    let (keys, values) = (keys.clone(), values.clone());
+                    let mut cache = level5::Cache::new(inner, Position::new(&device)?);
+                    let Some(cache) = &cache.on_device(&q, position)? else {
+                        candle_core::bail!("expected the position on the device, found none")
+                    };
+                    let (q, k, v, cos, sin) = (&q, &k, &v, &cos, &sin);
+                    let step = level5::Step {
+                        q,
+                        k,
+                        v,
+                        cos,
+                        sin,
+                        cache,
+                    };
+                    let entry = level5::STEPS.named(name).expect("an entry");
+                    let (y, launches) = noted(|| poisoned(|| (entry.run)(&step)));
+                    let several = usize::from(position + tokens > 256 && expected == 2);
+                    assert_eq!(launches.len(), expected + several, "{name}: {launches:?}");
+                    let written = |x: Tensor| x.narrow(2, 0, position + tokens)?.contiguous();
+                    results.push([host(&y?)?, host(&written(keys)?)?, host(&written(values)?)?]);
+                }
+                let what = format!(
+                    "{device:?} {dtype:?} {batch} {tokens} {position} {heads}/{kv_heads} {d}"
+                );
+                for (i, found) in results[0].iter().enumerate() {
+                    let off = relative_error(found, results[1][i].iter().copied());
+                    // One rounding of bf16 apart where a rotation's sums are contracted another way.
+                    let most = if dtype == DType::BF16 { 4e-3 } else { 2e-6 };
+                    assert!(off < most, "{what}: {i}: {off}");
+                }
+            }
+        }
     }
     Ok(())
 }

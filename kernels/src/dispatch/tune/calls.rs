@@ -1,5 +1,6 @@
 //! Calls of every kernel that can compute a problem, on random operands.
 
+use std::cell::RefCell;
 use std::hint::black_box;
 use std::rc::Rc;
 
@@ -8,10 +9,12 @@ use operands::Linear;
 
 use crate::attention::level5 as attention;
 use crate::dispatch::{Entry, Facts, Op, Problem};
+use crate::error::mismatch;
 use crate::layer_norm::level5 as layer;
 use crate::linear::level5 as linear;
 use crate::matmul::level5 as matmul;
 use crate::rms_norm::level5 as rms;
+use crate::rope::level4::rope_append;
 
 /// A call with the next set of operands.
 pub type Call = Box<dyn FnMut() -> Result<()>>;
@@ -45,6 +48,7 @@ pub fn calls(problem: &Problem, device: &Device) -> Result<Vec<CallOn>> {
             linears(problem, device, facts)
         }
         Op::Attention => attentions(problem, device, facts),
+        Op::AttentionStep => steps(problem, device, facts),
         Op::RmsNorm | Op::LayerNorm => norms(problem, device, facts),
     }
 }
@@ -169,6 +173,91 @@ fn attentions(problem: &Problem, device: &Device, facts: &Facts) -> Result<Vec<C
     let picked = |[q, k, v]: &[Tensor; 3]| attention::attention(q, k, v);
     calls.push(in_turn(PICKED, &all, picked));
     Ok(calls)
+}
+
+/// q, k, v, cos and sin, and the cache, of one token at the last position of its bucket.
+struct Step([Tensor; 5], RefCell<attention::Cache>);
+
+impl Step {
+    fn run(&self, run: Option<attention::StepKernel>) -> Result<Tensor> {
+        let Self([q, k, v, cos, sin], cache) = self;
+        let mut cache = cache.borrow_mut();
+        let position = cos.dim(0)? - 1;
+        let Some(cache) = &cache.on_device(q, position)? else {
+            return Err(mismatch(
+                "attention_step",
+                "the position on the device",
+                "none",
+            ));
+        };
+        match run {
+            Some(run) => run(&attention::Step {
+                q,
+                k,
+                v,
+                cos,
+                sin,
+                cache,
+            }),
+            None => attention::attention_step(q, k, v, cos, sin, cache),
+        }
+    }
+}
+
+/// One sequence with a key head per matrix of the problem.
+fn steps(problem: &Problem, device: &Device, facts: &Facts) -> Result<Vec<CallOn>> {
+    let Problem {
+        batch,
+        m,
+        n,
+        k,
+        dtype,
+        ..
+    } = *problem;
+    let position = attention::Position::new(device)?;
+    let one = |_| {
+        let qkv = random(&[1, 1, batch * (m + 2), k], dtype, device)?;
+        let part = |from, heads| qkv.narrow(2, from, heads);
+        let parts = [
+            part(0, batch * m)?,
+            part(batch * m, batch)?,
+            part(batch * (m + 1), batch)?,
+        ];
+        let angles = [
+            random(&[n, k / 2], dtype, device)?,
+            random(&[n, k / 2], dtype, device)?,
+        ];
+        let cache =
+            attention::Cache::new(full_cache(batch, n, k, dtype, device)?, position.clone());
+        let [q, key, value] = parts;
+        let [cos, sin] = angles;
+        Ok(Step([q, key, value, cos, sin], RefCell::new(cache)))
+    };
+    let bytes = 2 * dtype.size_in_bytes() * batch * n * k;
+    let all = (0..sets(bytes)).map(one).collect::<Result<Vec<_>>>()?;
+    let all = Rc::new(all);
+    let able = attention::STEPS.able(problem, facts);
+    let one = |e: &'static Entry<attention::StepKernel>| {
+        in_turn(e.name, &all, |step: &Step| step.run(Some(e.run)))
+    };
+    let mut calls: Vec<_> = able.map(one).collect();
+    calls.push(in_turn(PICKED, &all, |step| step.run(None)));
+    Ok(calls)
+}
+
+/// A cache of one sequence whose keys and values are random.
+fn full_cache(
+    kv_heads: usize,
+    keys: usize,
+    head_dim: usize,
+    dtype: DType,
+    device: &Device,
+) -> Result<crate::attention::Cache> {
+    let mut cache = crate::attention::Cache::new(1, keys, kv_heads, head_dim, dtype, device)?;
+    let x = random(&[1, keys, kv_heads, head_dim], dtype, device)?;
+    let angles = random(&[keys, head_dim / 2], dtype, device)?;
+    rope_append(&x, &x, &x, &angles, &angles, &mut cache, 0)?;
+    Ok(cache)
 }
 
 const EPS: f64 = 1e-5;

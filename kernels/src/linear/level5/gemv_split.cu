@@ -12,12 +12,16 @@
 //
 // Prediction: the latency of memory, five shuffles, a barrier and the launch, under 2 µs while w fits in L2; for a
 // large w the rate of a copy, as at level 4.
-// To be faster: loads of the next matmul's weights before this one ends.
+//   - In a decode step the weights are in flight while the kernel that computes x still runs (common/overlap.cuh).
+// To be faster: one warp per row where N is large enough for that, without a barrier (row_gemv.cu).
+//
+// Compiled for sm_75 and sm_90: from sm_90 on, a launch may overlap with the one before.
 //
 // Bytes moved: 4 or 2 times (N·K + M·K·N/COLUMNS, mostly from L2, + N + 2·M·N). Launch: a block for each COLUMNS
 // columns of y, 4 warps.
 //
 // Measured: linear_swiglu 1x512x1536 f32 at 64% of the memory rate on an NVIDIA H200; see kernels/generated/linear/level5/gemv_split.md.
+#include "common/overlap.cuh"
 #include "common/warp.cuh"
 #include "linear/parameters.cuh"
 
@@ -28,34 +32,49 @@ template <int M, int R>
 constexpr int STEPS = M * R <= 2 ? 4 : M * R <= 8 ? 2 : 1;
 
 // Adds this thread's part of the dot products of R rows of w and m ≤ M rows of x. Rows of x past the end repeat the
-// last.
+// last. What the kernel before wrote is read after `wait_for_previous`, which each thread calls once.
 template <int M, int R, class T>
 __device__ __forceinline__ void dots(float (&acc)[R][M], const T *x, const T *const (&w)[R], unsigned m, unsigned k) {
   constexpr int V = PER_16_BYTES<T>, S = STEPS<M, R>, STEP = THREADS * V;
   auto row = [&](unsigned i) { return x + size_t(min(i, m - 1)) * k; };
   if (aligned(x) && aligned(w[0]) && k % V == 0) {
-#pragma unroll 1
-    for (unsigned from = threadIdx.x * V; from < k; from += S * STEP) {
-      float a[S][M][V] = {}, b[S][R][V] = {};
-#pragma unroll
-      for (int s = 0; s < S; s++) {
-        unsigned at = from + s * STEP;
-        if (at >= k) continue;
-#pragma unroll
-        for (int j = 0; j < R; j++) load16(w[j] + at, b[s][j]);
-#pragma unroll
-        for (int i = 0; i < M; i++) load16(row(i) + at, a[s][i]);
-      }
+    uint4 b[S][R];
+    auto load_w = [&](unsigned from) {
 #pragma unroll
       for (int s = 0; s < S; s++)
 #pragma unroll
-        for (int i = 0; i < M; i++)
+        for (int j = 0; j < R; j++) b[s][j] = load16_at_once(w[j] + from + s * STEP, from + s * STEP < k);
+    };
+    unsigned from = threadIdx.x * V;
+    load_w(from);
+    wait_for_previous();
+#pragma unroll 1
+    while (from < k) {
+      uint4 a[S][M];
+#pragma unroll
+      for (int s = 0; s < S; s++)
+#pragma unroll
+        for (int i = 0; i < M; i++) a[s][i] = load16_again(row(i) + from + s * STEP, from + s * STEP < k);
+#pragma unroll
+      for (int s = 0; s < S; s++) {
+        float weight[R][V];
+#pragma unroll
+        for (int j = 0; j < R; j++) unpack16<T>(b[s][j], weight[j]);
+#pragma unroll
+        for (int i = 0; i < M; i++) {
+          float v[V];
+          unpack16<T>(a[s][i], v);
 #pragma unroll
           for (int j = 0; j < R; j++)
 #pragma unroll
-            for (int v = 0; v < V; v++) acc[j][i] += a[s][i][v] * b[s][j][v];
+            for (int e = 0; e < V; e++) acc[j][i] += v[e] * weight[j][e];
+        }
+      }
+      from += S * STEP;
+      if (from < k) load_w(from);
     }
   } else {
+    wait_for_previous();
 #pragma unroll 1
     for (unsigned at = threadIdx.x; at < k; at += THREADS)
 #pragma unroll
@@ -72,12 +91,15 @@ __device__ __forceinline__ void gemv_split(const T *x, const T *w, Epilogue epil
                                            unsigned k, const T *residual = nullptr) {
   constexpr int R = Epilogue::GATED ? 2 * COLUMNS : COLUMNS;
   __shared__ float part[WARPS][R][M];
+  let_next_start();
   unsigned column = blockIdx.x * COLUMNS;
   const T *row[R];
 #pragma unroll
   for (int j = 0; j < R; j++) row[j] = w + (size_t(j / COLUMNS) * n + min(column + j % COLUMNS, n - 1)) * k;
-  // Thread i·COLUMNS + j writes element (i, j). It loads the residual's element first, so that the load is in flight
-  // during the dot products.
+  float acc[R][M] = {};
+  dots(acc, x, row, m, k);
+  // Thread i·COLUMNS + j writes element (i, j). It loads the residual's element before the sums are exchanged, so that the
+  // load is in flight meanwhile.
   auto offset = [&](unsigned i, unsigned j) { return size_t(i) * n + column + j; };
   auto writes = [&](unsigned i, unsigned j) { return i < m && column + j < n; };
   T more{};
@@ -85,8 +107,6 @@ __device__ __forceinline__ void gemv_split(const T *x, const T *w, Epilogue epil
     unsigned i = threadIdx.x / COLUMNS, j = threadIdx.x % COLUMNS;
     if (writes(i, j)) more = load_early(residual + offset(i, j));
   }
-  float acc[R][M] = {};
-  dots(acc, x, row, m, k);
 #pragma unroll
   for (int j = 0; j < R; j++)
 #pragma unroll
@@ -106,15 +126,15 @@ __device__ __forceinline__ void gemv_split(const T *x, const T *w, Epilogue epil
 
 // A kernel of each epilogue, for up to M rows of x and COLUMNS columns of y per block.
 #define LINEAR(NAME, T, M, COLUMNS)                                                                          \
-  extern "C" __global__ void __launch_bounds__(THREADS) NAME(PARAMETERS_RESIDUAL(T)) {                       \
+  extern "C" __global__ void __launch_bounds__(THREADS) NAME(OVERLAPPED_RESIDUAL(T)) {                       \
     gemv_split<M, COLUMNS>(x, w, Bias<T>{b}, y, m, n, k, residual);                                          \
   }
 #define LINEAR_GELU(NAME, T, M, COLUMNS)                                                                     \
-  extern "C" __global__ void __launch_bounds__(THREADS) NAME(PARAMETERS(T)) {                                \
+  extern "C" __global__ void __launch_bounds__(THREADS) NAME(OVERLAPPED(T)) {                                \
     gemv_split<M, COLUMNS>(x, w, BiasGelu<T>{b}, y, m, n, k);                                                \
   }
 #define LINEAR_SWIGLU(NAME, T, M, COLUMNS)                                                                   \
-  extern "C" __global__ void __launch_bounds__(THREADS) NAME(PARAMETERS(T)) {                                \
+  extern "C" __global__ void __launch_bounds__(THREADS) NAME(OVERLAPPED(T)) {                                \
     gemv_split<M, COLUMNS>(x, w, SwiGlu{}, y, m, n, k);                                                      \
   }
 

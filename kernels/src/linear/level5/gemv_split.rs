@@ -7,7 +7,7 @@ use crate::error::mismatch;
 use crate::launch::{Launch, Module, module};
 use crate::linear::gemm::{Entries, Gemm};
 
-static MODULE: Module = module!("linear/level5/gemv_split", sm_75);
+static MODULE: Module = module!("linear/level5/gemv_split", sm_75, sm_90);
 
 /// Maximum number of rows of x.
 pub const MAX_ROWS: usize = 4;
@@ -97,7 +97,8 @@ impl GemvSplit {
         let blocks = if m == 0 { 0 } else { n.div_ceil(self.columns) };
         let launch = Launch::new(&MODULE, entries.with(gemm.epilogue))
             .grid(blocks, 1, 1)
-            .block(THREADS, 1, 1);
+            .block(THREADS, 1, 1)
+            .programmatic();
         gemm.launch(launch)
     }
 }

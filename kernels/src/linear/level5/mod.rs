@@ -1,6 +1,7 @@
 //! Level 5: the kernel that was the fastest for this shape on this device.
 //!
-//! The registry has level 4's kernels one by one, a GEMV that splits K (`gemv_split.cu`), tiles on tensor cores for f32
+//! The registry has level 4's kernels one by one, a GEMV that splits K (`gemv_split.cu`), one with a whole row in flight
+//! (`row_gemv.cu`), which a decode step in a chain runs in bf16 by a fixed rule, tiles on tensor cores for f32
 //! as well (`mma.cu`) and on Hopper's (`wgmma.cu`), the small tiles of `matmul`, and NVIDIA's libraries: cuBLAS through
 //! candle, cuBLASLt with the bias and the residual in its epilogue. The kernel of `gelu` follows cuBLASLt's matmul,
 //! because cuBLASLt's GELU is the one with tanh, and this one has erf. On a CPU: level 4's panels, by one thread or by all.
@@ -16,6 +17,7 @@ mod gemv_split;
 mod mma;
 mod norm_gemv;
 mod registry;
+mod row_gemv;
 mod run;
 mod wgmma;
 
@@ -46,6 +48,8 @@ pub enum Run {
     Gemv,
     /// A few rows of x, K split over the warps of a block.
     GemvSplit(GemvSplit),
+    /// One row of x, one warp per row of w with all of it in flight.
+    Row,
     /// A tile on tensor cores; in f32 each product is three of TF32.
     Mma(Mma),
     /// A tile on Hopper's tensor cores.

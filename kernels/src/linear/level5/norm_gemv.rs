@@ -9,7 +9,7 @@ use crate::launch::{Launch, Module, aligned, module, on_cpu};
 use crate::linear::level4::{Form, Packed};
 use crate::linear::{check, gate_rows, output_like, without_bias};
 
-static MODULE: Module = module!("linear/level5/norm_gemv", sm_75);
+static MODULE: Module = module!("linear/level5/norm_gemv", sm_75, sm_90);
 
 /// Lanes of a warp, and warps of a block: `WARP` and `WARPS` of `norm_gemv.cu`.
 const WARP: usize = 32;
@@ -152,11 +152,12 @@ impl<'a> Row<'a> {
         let mut launch = Launch::new(&MODULE, entry)
             .grid(n.div_ceil(WARPS * columns), 1, 1)
             .block(WARPS * WARP, 1, 1)
+            .programmatic()
             .read(&x)
-            .read(&gain)
-            .read(&w);
+            .constant(&gain)
+            .constant(&w);
         if let Some(b) = b {
-            launch = launch.read_or_null(b);
+            launch = launch.constant_or_null(b);
         }
         let launch = launch.write(&y).u32(n).u32(self.k);
         launch.f32(1. / self.k as f64).f32(self.eps).launch()?;

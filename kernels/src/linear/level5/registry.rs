@@ -5,6 +5,7 @@ use candle_core::DType;
 use super::Run;
 use super::gemv_split::{GEMV_SPLITS, GemvSplit, MAX_ROWS};
 use super::mma::{MMAS, Mma};
+use super::row_gemv;
 use super::wgmma::{WGMMAS, Wgmma};
 use crate::cpu::parallel::Threads;
 use crate::dispatch::{Entry, Facts, Feature, Op, Problem, Registry};
@@ -29,6 +30,11 @@ pub static REGISTRY: Registry<Run> = Registry {
         },
         gemv_split("linear_level5_split_1", GEMV_SPLITS[0]),
         gemv_split("linear_level5_split_4", GEMV_SPLITS[1]),
+        Entry {
+            name: "linear_level5_row",
+            can: row_gemv::can,
+            run: Run::Row,
+        },
         tile_f32("linear_level4_f32_64x64", 0),
         tile_f32("linear_level4_f32_32x32", 1),
         tile_bf16("linear_level4_bf16_128x128", 0),

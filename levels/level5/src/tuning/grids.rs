@@ -12,6 +12,7 @@ pub fn grids() -> Vec<Grid> {
         grids.extend(weights().into_iter().map(|w| of_weight(w, dtype)));
         grids.extend(any_weight(dtype));
         grids.extend(attention_and_norms(dtype));
+        grids.push(steps(dtype));
     }
     grids
 }
@@ -123,6 +124,18 @@ fn attention_and_norms(dtype: DType) -> [Grid; 3] {
         k: Axis::up_to(&[32, 64, 128]),
     };
     [norm(Op::RmsNorm), norm(Op::LayerNorm), attention]
+}
+
+/// Of decode steps: key heads, queries that share one, the keys of a bucket, and channels.
+fn steps(dtype: DType) -> Grid {
+    Grid {
+        op: Op::AttentionStep,
+        dtype,
+        batch: Axis::up_to(&[3, 8, 32]).and_above(),
+        m: Axis::up_to(&[1, 4]).and_above(),
+        n: Axis::up_to(&[256, 512, 1024, 2048, 4096]).and_above(),
+        k: Axis::up_to(&[64, 128]),
+    }
 }
 
 /// The (N, K) of every preset, each once.

@@ -1,0 +1,72 @@
+// Programmatic dependent launch: a kernel that starts before the one before it has ended. kernels/src/launch/chain.rs
+// explains it. From compute capability 9.0 on; before, these functions do nothing, and launches wait for each other.
+//
+// What a kernel loads before wait_for_previous must be what no kernel before it in the chain writes, and must be loaded by
+// load16_at_once: the compiler may move other loads below the wait. What the kernels before wrote must not be loaded
+// through const T *__restrict__: such loads (ld.global.nc) may rise above the wait.
+#pragma once
+
+#include "common/vector.cuh"
+
+// Lets the next kernel of the stream start as soon as every block of this one has called it.
+__device__ __forceinline__ void let_next_start() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+// Waits until the kernels before this one in the stream have ended and what they wrote can be read.
+__device__ __forceinline__ void wait_for_previous() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+// Loads 16 bytes, or zeros unless `inside`. `volatile` keeps the loads where they stand: the compiler would move each to
+// where its value is used, which saves registers and costs a trip to memory. A predicate instead of a branch lets the next
+// load start at once.
+__device__ __forceinline__ uint4 load16_at_once(const void *p, bool inside) {
+  uint4 x = make_uint4(0, 0, 0, 0);
+  asm volatile("{ .reg .pred inside;\n"
+               "  setp.ne.u32 inside, %5, 0;\n"
+               "  @inside ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4]; }"
+               : "+r"(x.x), "+r"(x.y), "+r"(x.z), "+r"(x.w)
+               : "l"(p), "r"(unsigned(inside)));
+  return x;
+}
+
+// Loads one element where it stands, for the same reason.
+__device__ __forceinline__ float load_at_once(const float *p) {
+  float x;
+  asm volatile("ld.volatile.global.f32 %0, [%1];" : "=f"(x) : "l"(p));
+  return x;
+}
+__device__ __forceinline__ float load_at_once(const bf16 *p) {
+  bf16 x;
+  asm volatile("ld.volatile.global.u16 %0, [%1];" : "=h"(x.bits) : "l"(p));
+  return widen(x);
+}
+
+// Makes the first chunk depend on all. A sum that begins with the first chunk then begins when the last one is there, so
+// that the compiler has no reason to request a chunk only after it has used another one, each a trip to memory. `zero` has
+// to be 0, and the compiler must not know it.
+template <int N>
+__device__ __forceinline__ void await_all(uint4 (&chunks)[N], unsigned zero) {
+  unsigned all = 0;
+#pragma unroll
+  for (int i = 1; i < N; i++) all |= chunks[i].w;
+  all &= zero;
+  chunks[0].x |= all, chunks[0].y |= all, chunks[0].z |= all, chunks[0].w |= all;
+}
+
+// load16_at_once of what other blocks of the SM load, too: it may come from L1, and the compiler may move it down.
+__device__ __forceinline__ uint4 load16_again(const void *p, bool inside) {
+  uint4 x = make_uint4(0, 0, 0, 0);
+  asm volatile("{ .reg .pred inside;\n"
+               "  setp.ne.u32 inside, %5, 0;\n"
+               "  @inside ld.global.v4.u32 {%0, %1, %2, %3}, [%4]; }"
+               : "+r"(x.x), "+r"(x.y), "+r"(x.z), "+r"(x.w)
+               : "l"(p), "r"(unsigned(inside))
+               : "memory");
+  return x;
+}

@@ -1,0 +1,102 @@
+//! One row of x with all of a row of w in flight against the oracle, and the rule that picks it in a chain.
+
+use candle_core::{DType, Device, Result, Tensor};
+use operands::Linear;
+use rand_chacha::ChaCha8Rng;
+
+use super::oracle::{expected, sums};
+use crate::dispatch::{Facts, Why};
+use crate::launch::{chained, on_cpu};
+use crate::linear::level5::{Call, Run};
+use crate::output::poisoned;
+use crate::testing::{assert_close, behind, devices, rng, tolerance, uniform};
+
+/// Rows of one chunk, of some lanes' chunks, and of all chunks of each kernel; columns that fill no block, and many.
+const SHAPES: [(usize, usize); 9] = [
+    (1, 8),
+    (7, 264),
+    (64, 512),
+    (65, 576),
+    (3, 768),
+    (129, 1000),
+    (50, 1536),
+    (5, 4096),
+    (1000, 520),
+];
+
+#[test]
+fn a_row_in_flight_equals_the_oracle() -> Result<()> {
+    let mut rng = rng();
+    for device in devices() {
+        if on_cpu(&device) {
+            continue; // a CPU has panels
+        }
+        for dtype in [DType::F32, DType::BF16] {
+            for (n, k) in SHAPES {
+                for shifted in [false, true] {
+                    compare(&mut rng, (n, k, shifted), dtype, &device)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// With `shifted`, operands start one element after a multiple of 16 bytes.
+fn compare(
+    rng: &mut ChaCha8Rng,
+    (n, k, shifted): (usize, usize, bool),
+    dtype: DType,
+    device: &Device,
+) -> Result<()> {
+    let mut operand = |dims: &[usize]| {
+        let (x, values) = uniform(rng, dims, dtype, device)?;
+        let x = if shifted { behind(&x)? } else { x };
+        Ok::<_, candle_core::Error>((x, values))
+    };
+    let ((x, x64), (w, w64)) = (operand(&[1, 1, k])?, operand(&[n, k])?);
+    let ((b, b64), (r, r64)) = (operand(&[n])?, operand(&[1, 1, n])?);
+    let all = sums(&x64, &w64, (1, n, k));
+    for (bias, residual) in [(false, false), (true, false), (false, true), (true, true)] {
+        let layer = Linear::new(w.clone(), bias.then(|| b.clone()));
+        let call = match residual {
+            false => Call::linear(&x, &layer)?,
+            true => Call::residual(&x, &layer, &r)?,
+        };
+        let what = format!("{n}×{k} {dtype:?} {device:?} {shifted} {bias} {residual}");
+        if dtype == DType::F32 && k > 1536 {
+            let error = call.run(Run::Row).expect_err("too long").to_string();
+            assert!(error.contains("fit into registers"), "{what}: {error}");
+            continue;
+        }
+        let y = poisoned(|| call.run(Run::Row))?;
+        let more = |i: usize| {
+            let bias = if bias { b64[i] } else { 0. };
+            bias + if residual { r64[i] } else { 0. }
+        };
+        let sums = all.iter().enumerate().map(|(i, s)| s.plus(more(i)));
+        assert_close(&what, &y, &expected(sums), tolerance(dtype, 1e-4))?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_chain_has_a_rule_for_one_row_of_bf16() -> Result<()> {
+    for device in devices() {
+        let hopper = Facts::of(&device)?.at_least((9, 0));
+        for (dtype, rows, by_rule) in [
+            (DType::BF16, 1, hopper),
+            (DType::BF16, 2, false),
+            (DType::F32, 1, false),
+        ] {
+            let ones = |dims: &[usize]| Tensor::ones(dims, dtype, &device);
+            let (x, w) = (ones(&[rows, 16])?, Linear::new(ones(&[4, 16])?, None));
+            let call = Call::linear(&x, &w)?;
+            let is_fixed = || Ok(matches!(call.picked()?.1.why, Why::Fixed(_)));
+            assert!(!is_fixed()?, "{dtype:?} {rows}: no chain");
+            let chained: Result<bool> = chained(is_fixed);
+            assert_eq!(chained?, by_rule, "{dtype:?} {rows} on {device:?}");
+        }
+    }
+    Ok(())
+}
