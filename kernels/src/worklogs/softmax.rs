@@ -173,7 +173,7 @@ mod tests {
             let any = [rng.random_range(1..200), rng.random_range(1..400)];
             for sizes in [[1, 1], [129, 37], [3, 1025], any] {
                 for step in &STEPS {
-                    let [m, n] = sizes;
+                    let [m, n]: [usize; 2] = sizes;
                     let n = if step.in_registers {
                         n.next_multiple_of(4)
                     } else {

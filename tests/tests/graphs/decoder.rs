@@ -1,6 +1,7 @@
 //! Decode steps as a recorded graph: at level 5, which keeps the position in the memory of the device.
 
 use candle_core::{DType, Tensor};
+use kernels::launch::chained;
 use levels::Level;
 use models::lm::Logits;
 use models::{LanguageModel, Sampling};
@@ -14,31 +15,38 @@ fn level5() -> Level {
     levels::level(5).expect("level 5")
 }
 
-/// Reads `count` random tokens after a prompt of `start`, and starts again where the context ends. The logits of
-/// replays equal those of separate launches bit by bit.
-fn decode(seed: u64, dtype: DType, start: usize, count: usize) -> models::Result<()> {
+/// Reads `count` random tokens in each of `batch` sequences after a prompt of `start`, and starts again where the context
+/// ends. The logits of replays, whose launches may overlap, equal those of separate launches bit by bit.
+fn decode(
+    seed: u64,
+    dtype: DType,
+    batch: usize,
+    start: usize,
+    count: usize,
+) -> models::Result<()> {
     let device = gpu()?;
     if !tests::watchable(5, dtype, &device) {
         return Ok(());
     }
     let (ops, model) = (level5(), language_model(seed, dtype, &device)?);
     let (mut rng, context) = (rng(seed), model.config().max_position_embeddings);
-    let prompt = Tensor::new(tokens(&mut rng, 2, start), &device)?;
+    let prompt = Tensor::new(tokens(&mut rng, batch, start), &device)?;
     let caches = || {
-        let mut caches = model.new_caches(&*ops, 2, context)?;
+        let mut caches = model.new_caches(&*ops, batch, context)?;
         model.forward(&*ops, &prompt, &mut caches, Logits::Last)?;
         Ok::<_, candle_core::Error>(caches)
     };
-    let mut decoder = Decoder::new(&model, caches()?, 2)?;
+    let mut decoder = Decoder::new(&model, caches()?, batch)?;
     let mut eager = caches()?;
     for step in 0..watched(count) {
         if decoder.len() == context {
             decoder.rewind(start)?;
             eager.iter_mut().for_each(|cache| cache.rewind(start));
         }
-        let ids = Tensor::new(tokens(&mut rng, 2, 1), &device)?;
+        let ids = Tensor::new(tokens(&mut rng, batch, 1), &device)?;
         let found = decoder.read(&*ops, &model, &ids)?;
-        let expected = model.forward(&*ops, &ids, &mut eager, Logits::Last)?;
+        // As in the recording, a chain: its rule picks the kernel of one row of bf16.
+        let expected = chained(|| model.forward(&*ops, &ids, &mut eager, Logits::Last))?;
         assert_eq!(values(&found)?, values(&expected)?, "step {step}");
     }
     Ok(())
@@ -50,7 +58,7 @@ fn decode(seed: u64, dtype: DType, start: usize, count: usize) -> models::Result
     ignore = "needs a GPU: build with --features cuda"
 )]
 fn ten_thousand_replays_are_as_many_steps() -> models::Result<()> {
-    decode(1, DType::F32, 5, 10_000)
+    decode(1, DType::F32, 2, 5, 10_000)
 }
 
 #[test]
@@ -59,8 +67,19 @@ fn ten_thousand_replays_are_as_many_steps() -> models::Result<()> {
     ignore = "needs a GPU: build with --features cuda"
 )]
 fn replays_in_bf16_across_a_bucket() -> models::Result<()> {
-    decode(2, DType::BF16, 250, 20)?;
-    decode(3, DType::BF16, 500, 20)
+    decode(2, DType::BF16, 2, 250, 20)?;
+    decode(3, DType::BF16, 2, 500, 20)
+}
+
+/// The launches of one row overlap on Hopper.
+#[test]
+#[cfg_attr(
+    not(feature = "cuda"),
+    ignore = "needs a GPU: build with --features cuda"
+)]
+fn replays_of_one_sequence_whose_launches_overlap() -> models::Result<()> {
+    decode(8, DType::BF16, 1, 5, 5_000)?;
+    decode(9, DType::F32, 1, 250, 2_000)
 }
 
 #[test]
@@ -70,7 +89,7 @@ fn replays_in_bf16_across_a_bucket() -> models::Result<()> {
 )]
 fn two_threads_have_a_gpu_and_recordings_each() -> models::Result<()> {
     let threads = [4, 5].map(|seed| {
-        std::thread::spawn(move || decode(seed, DType::F32, 3, 300).map_err(|e| e.to_string()))
+        std::thread::spawn(move || decode(seed, DType::F32, 2, 3, 300).map_err(|e| e.to_string()))
     });
     for thread in threads {
         let result = thread.join().expect("a thread that does not panic");

@@ -70,8 +70,11 @@ const MOST_CPU: usize = 1 << 29;
 
 impl Grid {
     /// Iterates over problems and the ranges of batch, m, n and k that each represents, without those too
-    /// slow for the device.
-    pub fn problems(&self, facts: &Facts) -> impl Iterator<Item = ([Range; 4], Problem)> + '_ {
+    /// slow for the device, and without decode steps on a CPU, which has one implementation.
+    pub fn problems<'a>(
+        &'a self,
+        facts: &'a Facts,
+    ) -> impl Iterator<Item = ([Range; 4], Problem)> + 'a {
         let most = if facts.is_gpu() { MOST_GPU } else { MOST_CPU };
         let all = self.batch.cells().flat_map(move |batch| {
             let m = self.m.cells();
@@ -94,6 +97,7 @@ impl Grid {
             (cells.map(|(range, _)| range), problem)
         })
         .filter(move |(_, p)| p.batch * p.m * p.n * p.k <= most)
+        .filter(move |(_, p)| p.op != Op::AttentionStep || facts.is_gpu())
     }
 
     /// Which of batch, m, n and k have a largest size that represents all above.
