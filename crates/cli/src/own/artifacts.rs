@@ -61,7 +61,7 @@ impl Program {
 }
 
 /// The libraries of a program, and where programs with a learner's level are built.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Artifacts {
     pub(super) program: Program,
     /// Libraries by the name of their crate.

@@ -1,5 +1,6 @@
 //! Decides about the methods of a learner's level.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,8 +27,17 @@ pub struct Checker<'l> {
     folder: TempDir,
 }
 
-/// The counts of a method that is right, or one line that names the fault, its file and its line.
-pub type Checked = std::result::Result<Counts, String>;
+/// What was counted of a method that is right, or one line that names the fault, its file and its line.
+pub type Checked = std::result::Result<Right, String>;
+
+/// A method with the right results.
+#[derive(Debug, Clone, Default)]
+pub struct Right {
+    /// Counters of the last call.
+    pub counts: Counts,
+    /// Files in `kernels/` whose kernels it launched.
+    pub files: BTreeSet<PathBuf>,
+}
 
 /// Memory limit of a method in KiB, on Unix.
 const MEMORY: u64 = 8 << 20;
@@ -57,22 +67,41 @@ impl<'l> Checker<'l> {
                 return Ok(Err(line));
             }
         }
-        Ok(Ok(ran.last().map_or(Counts::default(), |ran| ran.counts)))
+        let entries = ran.iter().flat_map(|ran| &ran.entries);
+        Ok(Ok(Right {
+            counts: ran.last().map_or(Counts::default(), |ran| ran.counts),
+            files: entries.map(|entry| self.file_of(entry)).collect(),
+        }))
     }
 
-    /// Times one method next to a level; `Ok(None)` for a kernel without a GPU.
-    pub fn time(
-        &self,
-        method: &str,
-        level: u8,
-    ) -> Result<std::result::Result<Option<Times>, String>> {
-        let file = self.folder.path().join(format!("{method}-{level}.json"));
-        let number = level.to_string();
-        let ended = self.child(&["time", self.level.name(), method, &number], &file)?;
+    /// Times one method next to `levels`.
+    pub fn time(&self, method: &str, levels: &[u8]) -> Result<std::result::Result<Times, String>> {
+        let file = self.folder.path().join(format!("{method}-time.json"));
+        let numbers: Vec<String> = levels.iter().map(u8::to_string).collect();
+        let mut args = vec!["time", self.level.name(), method];
+        args.extend(numbers.iter().flat_map(|number| ["--level", number]));
+        let ended = self.child(&args, &file)?;
         match self.refused(method, &ended, &file) {
             Some(line) => Ok(Err(line)),
             None => Ok(Ok(child::read(&file)?)),
         }
+    }
+
+    /// Compares whole models with all levels; returns the file of what was measured.
+    pub fn compare(
+        &self,
+        instead: &[&str],
+        samples: usize,
+    ) -> Result<std::result::Result<PathBuf, String>> {
+        let file = self.folder.path().join("compared.json");
+        let samples = samples.to_string();
+        let mut args = vec!["compare", self.level.name(), "--samples", &samples];
+        args.extend(instead.iter().flat_map(|method| ["--instead", *method]));
+        let ended = self.child(&args, &file)?;
+        Ok(match self.refused("whole models", &ended, &file) {
+            Some(line) => Err(line),
+            None => Ok(file),
+        })
     }
 
     fn child(&self, args: &[&str], file: &Path) -> Result<Ended> {
@@ -268,10 +297,10 @@ fn difference(expected: &[Expected], found: &[Output], dtype: DType) -> Option<S
     None
 }
 
-/// Counts of level 1's method, which the milestones compare with.
+/// Counts of level 1's method, and the least bytes, which the milestones compare with.
 pub fn counts_of(ops: &Level, method: &str) -> Result<(Counts, u64)> {
     let call = child::draw(method, 0, child::all().len() - 1)?;
-    Ok((child::observe(&call, ops)?.counts, call.bytes()?))
+    Ok((child::observe(&call, ops)?.counts, call.cost()?.bytes))
 }
 
 #[cfg(test)]
