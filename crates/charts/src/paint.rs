@@ -211,7 +211,9 @@ mod tests {
 
     #[test]
     fn a_level_of_ones_own_has_no_levels_colour() {
-        let names = ["level 1", "level 2", "level 3", "level 4", "level 5", "mine"];
+        let names = [
+            "level 1", "level 2", "level 3", "level 4", "level 5", "mine",
+        ];
         let paints = paints(&names);
         let own = paints[5].colour;
         assert!(paints[..5].iter().all(|paint| paint.colour != own));

@@ -13,6 +13,7 @@ pub struct Limits {
     pub(crate) output: usize,
     pub(crate) readable: Vec<PathBuf>,
     pub(crate) writable: Option<PathBuf>,
+    pub(crate) confined: bool,
 }
 
 impl Limits {
@@ -28,6 +29,7 @@ impl Limits {
             output: 1 << 20,
             readable: vec![],
             writable: None,
+            confined: true,
         }
     }
 
@@ -78,6 +80,13 @@ impl Limits {
     /// Sets the one folder that may be written.
     pub fn writable(mut self, folder: impl AsRef<Path>) -> Self {
         self.writable = Some(folder.as_ref().into());
+        self
+    }
+
+    /// Leaves files, the network and other processes within reach, for a program that its own author starts: only the
+    /// limits hold.
+    pub fn unconfined(mut self) -> Self {
+        self.confined = false;
         self
     }
 

@@ -65,7 +65,9 @@ pub struct Running {
 /// # Errors
 /// The program or a folder of the limits does not exist, or it cannot be started.
 pub fn spawn(mut command: Command, limits: &Limits) -> io::Result<Running> {
-    warn_once();
+    if limits.confined {
+        warn_once();
+    }
     command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

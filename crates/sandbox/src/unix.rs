@@ -15,9 +15,9 @@ use crate::{Limits, available};
 /// Makes `command` enter a new session with the limits, and the sandbox where there is one.
 pub fn prepare(command: &mut Command, limits: &Limits) -> io::Result<()> {
     let mut jail = match available() {
-        Ok(()) => Jail::new(limits)?,
-        // `spawn` has warned.
-        Err(_) => None,
+        Ok(()) if limits.confined => Jail::new(limits)?,
+        // `spawn` has warned if it was wanted.
+        _ => None,
     };
     let resources = resources(limits)?;
     let parent = std::process::id();

@@ -200,13 +200,7 @@ pub fn run(args: &LevelArgs, place: &Place) -> Result<bool> {
             seed,
         } => {
             let limit = Duration::from_secs_f32(*limit);
-            run::check(
-                named.level(place)?,
-                method.as_deref(),
-                *time,
-                limit,
-                *seed,
-            )
+            run::check(named.level(place)?, method.as_deref(), *time, limit, *seed)
         }
         Command::Watch { named, poll } => watch::watch(named.level(place)?, *poll),
         Command::Hint { named, method } => run::hint(named.level(place)?, method.as_deref()),

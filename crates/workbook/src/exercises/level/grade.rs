@@ -129,7 +129,13 @@ fn line(graded: &Graded) -> String {
 
 /// A name that a file can have everywhere.
 fn file_name(student: &str) -> String {
-    let plain = |c: char| if c.is_alphanumeric() || "-_ ()".contains(c) { c } else { '_' };
+    let plain = |c: char| {
+        if c.is_alphanumeric() || "-_ ()".contains(c) {
+            c
+        } else {
+            '_'
+        }
+    };
     student.chars().map(plain).collect()
 }
 
@@ -212,7 +218,7 @@ fn check(
     if let Err(line) = submission.assemble(grading.starter.as_deref(), &to)? {
         return Ok(Err(line));
     }
-    let rung = Rung::with(OwnLevel::at(&to)?, artifacts.clone())?;
+    let rung = Rung::with(OwnLevel::at(&to)?.confined(), artifacts.clone())?;
     // A student knows the files by their names in the crate.
     let prefix = format!("{}/", to.display());
     let built = match rung.build()? {
@@ -221,8 +227,7 @@ fn check(
     };
     let _remove = Remove(built.program.parent().map(Path::to_path_buf));
     let mut found = Found::default();
-    let mut checks: Checks =
-        rung.check(&built, levels::OPS, options, &mut found.progress)?;
+    let mut checks: Checks = rung.check(&built, levels::OPS, options, &mut found.progress)?;
     for line in checks.wrong.values_mut() {
         *line = line.replace(&prefix, "");
     }

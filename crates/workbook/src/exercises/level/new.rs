@@ -96,11 +96,12 @@ pub fn has_hints(folder: &Path) -> Result<bool, BadInput> {
     if !file.is_file() {
         return Ok(true);
     }
-    let manifest: toml::Table = data::read_text(&file)?
-        .parse()
-        .map_err(|error: toml::de::Error| {
-            BadInput::new(file.display(), "a manifest", error.message())
-        })?;
+    let manifest: toml::Table =
+        data::read_text(&file)?
+            .parse()
+            .map_err(|error: toml::de::Error| {
+                BadInput::new(file.display(), "a manifest", error.message())
+            })?;
     let metadata = manifest.get("package").and_then(|p| p.get("metadata"));
     let hints = metadata.and_then(|m| m.get("candlepower")?.get("hints")?.as_bool());
     Ok(hints.unwrap_or(true))

@@ -40,14 +40,15 @@ impl Texts {
                 self.add(root, &name, ops)?;
             } else if kind.is_file() && path != ops {
                 // A file that is being replaced may be missing for a moment.
-                self.others.insert(name, fs::read(&path).unwrap_or_default());
+                self.others
+                    .insert(name, fs::read(&path).unwrap_or_default());
             }
         }
         Ok(())
     }
 
     /// Cuts `src/ops.rs` into methods and the rest; a method ends at a line `    }`.
-    fn of(ops: &str) -> Self {
+    pub fn of(ops: &str) -> Self {
         let mut methods: BTreeMap<&str, String> = BTreeMap::new();
         let (mut rest, mut inside) = (String::new(), None);
         for line in ops.lines() {

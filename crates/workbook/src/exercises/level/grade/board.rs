@@ -30,15 +30,18 @@ fn steps(graded: &Graded) -> f64 {
 
 /// Bytes that the kernels moved, relative to the minimum; `None` without a kernel.
 fn traffic(methods: &[&Method]) -> Option<f64> {
-    let moved: u64 = methods.iter().filter_map(|m| m.counts).map(|c| c.bytes).sum();
+    let moved: u64 = methods
+        .iter()
+        .filter_map(|m| m.counts)
+        .map(|c| c.bytes)
+        .sum();
     let minimum: u64 = methods.iter().map(|m| m.minimum_bytes).sum();
     (minimum > 0).then(|| moved as f64 / minimum as f64)
 }
 
 /// Methods that launch kernels.
 fn kernels(graded: &Graded) -> Vec<&Method> {
-    let is_kernel =
-        |method: &&Method| method.counts.is_some_and(|counts| counts.launches > 0);
+    let is_kernel = |method: &&Method| method.counts.is_some_and(|counts| counts.launches > 0);
     graded.methods.iter().filter(is_kernel).collect()
 }
 
@@ -54,7 +57,10 @@ pub fn board(all: &[Graded], timed: bool) -> Vec<Table> {
             .then(a.student.cmp(&b.student))
     });
     let line = |(rank, graded): (usize, &&Graded)| {
-        let right = graded.methods.iter().filter(|m| m.replaced && m.wrong.is_none());
+        let right = graded
+            .methods
+            .iter()
+            .filter(|m| m.replaced && m.wrong.is_none());
         let steps = match graded.refused {
             Some(_) => "–".into(),
             None => format!("{:.0}%", 100. * steps(graded)),

@@ -89,10 +89,7 @@ impl Class {
             }
             for file in &found.files {
                 if is_source(file) {
-                    add(
-                        &file.with_extension(""),
-                        What::Files(vec![file.clone()]),
-                    );
+                    add(&file.with_extension(""), What::Files(vec![file.clone()]));
                 } else {
                     let why = "it is no folder, and no `.rs`, `.ptx` or `.cu` file";
                     aside.push(NotGraded::new(file, why));

@@ -162,10 +162,7 @@ pub fn methods(rung: &Rung, checks: &Checks) -> Result<Vec<Method>> {
 
 /// Compares whole models in a process of their own, which may fail.
 fn whole(rung: &Rung, built: &Built, methods: &[Method], samples: usize) -> Result<Whole> {
-    let _waiting = Waiting::new(format!(
-        "comparing {} with the levels",
-        rung.level.name()
-    ));
+    let _waiting = Waiting::new(format!("comparing {} with the levels", rung.level.name()));
     let checker = Checker::new(&rung.level, &built.program, LONGEST)?;
     let instead = methods.iter().filter(|method| method.instead.is_some());
     let instead: Vec<&str> = instead.map(|method| &*method.name).collect();

@@ -103,7 +103,10 @@ fn milestones(report: &Report) -> String {
             kinds.push(&milestone.kind);
         }
     }
-    let heads: String = kinds.iter().map(|kind| format!("<th>{kind}</th>")).collect();
+    let heads: String = kinds
+        .iter()
+        .map(|kind| format!("<th>{kind}</th>"))
+        .collect();
     let mut section = format!(
         "<h2>Milestones</h2>\n<div class=\"wide\"><table>\n<tr><th>method</th>{heads}</tr>\n"
     );
