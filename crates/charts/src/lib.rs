@@ -87,6 +87,14 @@ pub fn svg(stem: &Path, chart: &impl Chart) -> Result<PathBuf, Error> {
     save::save_svg(stem, chart)
 }
 
+/// Returns a chart as the text of an SVG, which can stand in a web page.
+///
+/// # Errors
+/// If the chart has nothing to draw.
+pub fn svg_text(chart: &impl Chart) -> Result<String, Error> {
+    save::svg_text(chart)
+}
+
 /// Draws one line per series into `stem`.svg and `stem`.png, and returns the two paths.
 ///
 /// Points that are not finite, and points at or below zero on a logarithmic axis, are left out.

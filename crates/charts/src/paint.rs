@@ -104,11 +104,17 @@ pub fn plain(i: usize) -> Paint {
     }
 }
 
-/// Returns the looks of a chart's `names`.
+/// Returns the looks of a chart's `names`; a name without a look of its own gets no colour of a name that has one.
 pub fn paints(names: &[&str]) -> Vec<Paint> {
-    let mut unknown = 0..;
-    let paint = |name: &&str| known(name).unwrap_or_else(|| plain(unknown.next().unwrap_or(0)));
-    names.iter().map(paint).collect()
+    let taken: Vec<RGBColor> = (names.iter().filter_map(|name| known(name)))
+        .map(|paint| paint.colour)
+        .collect();
+    let is_taken = |colour: &RGBColor| taken.contains(colour);
+    let none_is_free = PALETTE.iter().all(is_taken);
+    let is_free = |paint: &Paint| none_is_free || !is_taken(&paint.colour);
+    let mut unknown = (0..).map(plain).filter(is_free);
+    let paint = |name: &&str| known(name).or_else(|| unknown.next());
+    names.iter().filter_map(paint).collect()
 }
 
 /// Returns the look of `level 5`, `level 5 in a graph`, `PyTorch compile`; text after a comma is ignored.
@@ -201,6 +207,16 @@ mod tests {
         assert!(all[3].hollow && all[3].shape == level5.shape && all[3].colour != level5.colour);
         assert_eq!(known("level 0"), None);
         assert_eq!(known("level 6"), None);
+    }
+
+    #[test]
+    fn a_level_of_ones_own_has_no_levels_colour() {
+        let names = [
+            "level 1", "level 2", "level 3", "level 4", "level 5", "mine",
+        ];
+        let paints = paints(&names);
+        let own = paints[5].colour;
+        assert!(paints[..5].iter().all(|paint| paint.colour != own));
     }
 
     #[test]

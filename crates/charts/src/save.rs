@@ -50,6 +50,12 @@ pub fn bytes(chart: &impl Chart, format: Format) -> Result<Vec<u8>, Error> {
     }
 }
 
+/// Returns the text of an SVG.
+pub fn svg_text(chart: &impl Chart) -> Result<String, Error> {
+    chart.check()?;
+    svg(chart)
+}
+
 /// Writes `stem`.svg and `stem`.png.
 pub fn save(stem: &Path, chart: &impl Chart) -> Result<[PathBuf; 2], Error> {
     let contents = [bytes(chart, Format::Svg)?, bytes(chart, Format::Png)?];

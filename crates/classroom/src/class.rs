@@ -18,7 +18,7 @@ use crate::grade::{Grade, Verdict};
 use crate::handout;
 use crate::learner::{PROGRESS, Progress};
 use crate::printed::printable;
-use files::{Entries, files_below};
+pub use files::{Entries, files_below};
 use names::{is_archive, looks_like_one, meant, name_of};
 
 /// The folder that the exercise runner creates.
@@ -37,7 +37,8 @@ pub struct NotGraded {
 }
 
 impl NotGraded {
-    fn new(path: &Path, why: impl AsRef<str>) -> Self {
+    /// A file, and why it is not graded.
+    pub fn new(path: &Path, why: impl AsRef<str>) -> Self {
         let file = printable(&path.display().to_string());
         let why = printable(why.as_ref());
         Self { file, why }

@@ -18,6 +18,28 @@ use crate::page::{COMMAND, of_session, page, quoted, without_links};
 /// # Errors
 /// The folder exists, or cannot be written.
 pub fn write(exercises: &[Exercise], folder: &Path) -> Result<(), BadInput> {
+    new_folder(folder, |whole| {
+        fs::create_dir(whole.join("pages"))?;
+        let command = with_folder(folder);
+        fs::write(
+            whole.join("README.md"),
+            read_me(exercises, folder, &command),
+        )?;
+        exercises
+            .iter()
+            .try_for_each(|exercise| one(exercise, whole, &command))
+    })
+}
+
+/// Makes `folder`, which must not exist yet, with what `fill` writes into the folder that it gets; on failure nothing is
+/// left.
+///
+/// # Errors
+/// The folder exists, or cannot be written.
+pub fn new_folder(
+    folder: &Path,
+    fill: impl FnOnce(&Path) -> io::Result<()>,
+) -> Result<(), BadInput> {
     let bad = |expected: &str, found: String| BadInput::new(folder.display(), expected, found);
     if folder.exists() {
         return Err(bad("the name of a new folder", "one that exists".into()));
@@ -30,15 +52,8 @@ pub fn write(exercises: &[Exercise], folder: &Path) -> Result<(), BadInput> {
     let written = || -> io::Result<()> {
         let beside = TempDir::new_in(parent.unwrap_or(Path::new(".")))?;
         let whole = beside.path().join("handout");
-        fs::create_dir_all(whole.join("pages"))?;
-        let command = with_folder(folder);
-        fs::write(
-            whole.join("README.md"),
-            read_me(exercises, folder, &command),
-        )?;
-        for exercise in exercises {
-            one(exercise, &whole, &command)?;
-        }
+        fs::create_dir(&whole)?;
+        fill(&whole)?;
         fs::rename(&whole, folder)
     };
     written().map_err(|e| bad("a folder that can be created", e.to_string()))

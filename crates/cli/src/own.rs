@@ -32,6 +32,7 @@ pub fn names_in(swap: Option<&str>) -> Vec<Name> {
 /// # Errors
 /// A level does not exist or does not compile.
 pub fn run_with(program: Program, names: &[Name]) -> Result<()> {
+    level_kit::set_compiler(crate::nvrtc::for_levels);
     let mut wanted: Vec<OwnLevel> = vec![];
     for name in names {
         let Some(own) = name.own() else { continue };

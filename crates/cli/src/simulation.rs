@@ -14,6 +14,7 @@ use crate::args::{ModelArgs, RunArgs};
 use crate::device::Choice;
 use cost::{Cost, LEGEND};
 use roofline::Roofline;
+pub use roofline::h200;
 
 /// Runs `program`, and with `--device sim` simulates every kernel that it launches.
 ///

@@ -146,6 +146,24 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     written(record, Run::Models(results))
 }
 
+/// Compares a learner's level with all others on the trained models in f32, and prints nothing.
+pub fn with_own(name: &Name, own: Level, samples: usize) -> Result<Results> {
+    let subjects = Subjects {
+        preset: vec!["tiny".into()],
+        model: vec![],
+        dtype: vec![Precision::F32],
+        device: Choice::Auto,
+    };
+    let device = subjects.device.open()?;
+    let mut results = Results::new(machine::describe(&device, &root()?)?);
+    let own = [(name.clone(), own)];
+    for case in subjects.cases(&device)? {
+        let measured = measure::compare(case.model, &case.request, Graphs::Off, samples, &own)?;
+        results.rows.extend(measured.rows);
+    }
+    Ok(results)
+}
+
 /// The learner's levels that `--level` names, with their names.
 fn own_levels(names: &[Name]) -> Result<Vec<(Name, Level)>, BadInput> {
     let own = names.iter().map(|name| match name.own() {

@@ -11,7 +11,6 @@ mod record;
 mod sim;
 mod small;
 mod sweep;
-mod toolkit;
 mod tune;
 mod worklog;
 
@@ -113,7 +112,7 @@ impl Workbook {
         match &self.command {
             None => self.compare.level.clone(),
             Some(Command::Compare(args)) => args.level.clone(),
-            Some(Command::Profile(args)) => own::names_in(args.swap.as_deref()),
+            Some(Command::Profile(args)) => args.names(),
             Some(Command::Lm(at)) => at.names(at.program.run.swap.as_deref()),
             Some(Command::Vit(at)) => at.names(at.program.run.swap.as_deref()),
             Some(Command::Gnn(at)) => at.names(at.program.run.swap.as_deref()),
@@ -129,7 +128,6 @@ pub fn main() -> ExitCode {
     let threads = std::env::var("RAYON_NUM_THREADS").ok();
     let code = cli::run(|| {
         let workbook: Workbook = options()?;
-        level_kit::set_compiler(sim::nvrtc::for_levels);
         own::run_with(Program::Workbook, &workbook.names())?;
         match workbook.command {
             None => compare::run(&workbook.compare),

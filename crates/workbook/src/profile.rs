@@ -15,6 +15,7 @@ use cli::device::Choice;
 use cli::files::Output;
 use cli::load::Request;
 use cli::note_tables;
+use cli::own;
 use cli::progress::Waiting;
 use data::BadInput;
 use levels::Name;
@@ -36,9 +37,9 @@ pub struct ProfileArgs {
         default_value = "lm"
     )]
     pub model: String,
-    /// Optimization level [default: the highest]
-    #[arg(long, value_name = "N")]
-    pub level: Option<u8>,
+    /// Optimization level, or the name of your own [default: the highest]
+    #[arg(long, value_name = "N|NAME")]
+    pub level: Option<Name>,
     /// Run these ops at other levels, such as norm_linear=2,linear_residual=4
     #[arg(long, value_name = "OP=LEVEL,…")]
     pub swap: Option<String>,
@@ -62,6 +63,20 @@ pub struct ProfileArgs {
     pub svg: Option<PathBuf>,
 }
 
+impl ProfileArgs {
+    fn level(&self) -> Name {
+        let highest = || Name::Number(levels::highest());
+        self.level.clone().unwrap_or_else(highest)
+    }
+
+    /// The level, and those of `--swap`.
+    pub fn names(&self) -> Vec<Name> {
+        let mut names = own::names_in(self.swap.as_deref());
+        names.push(self.level());
+        names
+    }
+}
+
 /// A profiled workload.
 pub struct Profiled {
     /// `prefill`
@@ -79,9 +94,9 @@ pub fn run(args: &ProfileArgs) -> Result<()> {
     let chart = args.svg.as_deref().map(picture).transpose()?;
     let (model, name) = which::of(&args.model)?;
     let device = args.device.open()?;
-    let number = args.level.unwrap_or_else(levels::highest);
+    let name_of_level = args.level();
     let selection = Selection {
-        level: &Name::Number(number),
+        level: &name_of_level,
         swap: args.swap.as_deref(),
         model_ops: model.ops(),
     };
@@ -92,7 +107,7 @@ pub fn run(args: &ProfileArgs) -> Result<()> {
     let subject = Subject {
         model: model.name(),
         name: &name,
-        level: number,
+        level: &name_of_level,
         dtype: DType::from(args.dtype).as_str(),
         on_gpu: device.is_cuda(),
     };

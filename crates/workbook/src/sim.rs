@@ -3,7 +3,6 @@
 mod args;
 mod findings;
 mod left;
-pub mod nvrtc;
 mod outputs;
 mod show;
 mod text;
@@ -11,6 +10,7 @@ mod text;
 use std::io::Write;
 
 use anyhow::Result;
+pub use cli::nvrtc;
 use cli::progress::Waiting;
 use console::Term;
 use data::BadInput;

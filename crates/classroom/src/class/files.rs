@@ -9,12 +9,19 @@ use super::names::name_of;
 /// The visible contents of a folder, sorted by name.
 #[derive(Debug, Default)]
 pub struct Entries {
+    /// Folders.
     pub folders: Vec<PathBuf>,
+    /// Files, and what is neither a folder nor a link.
     pub files: Vec<PathBuf>,
+    /// Symbolic links.
     pub links: Vec<PathBuf>,
 }
 
 impl Entries {
+    /// Reads a folder.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
     pub fn of(folder: &Path) -> io::Result<Self> {
         let mut found = Self::default();
         for entry in fs::read_dir(folder)? {

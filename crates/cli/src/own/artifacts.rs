@@ -1,6 +1,6 @@
 //! The compiled libraries of a program, as cargo lists them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -61,11 +61,14 @@ impl Program {
 }
 
 /// The libraries of a program, and where programs with a learner's level are built.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Artifacts {
     pub(super) program: Program,
     /// Libraries by the name of their crate.
     libraries: HashMap<String, PathBuf>,
+    /// The compiler that made them, and the folder of its own libraries.
+    pub(super) rustc: PathBuf,
+    pub(super) sysroot: PathBuf,
     /// Values of rustc's `-L` for the libraries of build scripts.
     pub(super) native: Vec<String>,
     /// `target/release/own`
@@ -107,8 +110,13 @@ impl Artifacts {
             "expected cargo to build {}, found an error",
             program.name()
         );
+        let sysroot = sysroot()?;
         let mut artifacts = Self {
             program,
+            rustc: sysroot
+                .join("bin")
+                .join(format!("rustc{}", std::env::consts::EXE_SUFFIX)),
+            sysroot,
             libraries: HashMap::new(),
             native: vec![],
             folder: target.join(&profile).join("own"),
@@ -155,6 +163,20 @@ impl Artifacts {
         })
     }
 
+    /// Folders that a compilation against the libraries reads.
+    pub(super) fn folders(&self) -> BTreeSet<PathBuf> {
+        let of = |library: &PathBuf| library.parent().map(Path::to_path_buf);
+        let mut folders: BTreeSet<PathBuf> = self.libraries.values().filter_map(of).collect();
+        for path in &self.native {
+            // `KIND=PATH`
+            let path = path.split_once('=').map_or(&**path, |(_, path)| path);
+            if Path::new(path).is_dir() {
+                folders.insert(path.into());
+            }
+        }
+        folders
+    }
+
     /// A text that differs whenever one of `crates` is compiled again.
     pub(super) fn stamp(&self, crates: &[&str]) -> Result<String> {
         let mut stamp = String::new();
@@ -165,6 +187,17 @@ impl Artifacts {
         }
         Ok(stamp)
     }
+}
+
+/// The folder of the compiler that rustup selects in the workspace.
+fn sysroot() -> Result<PathBuf> {
+    let mut command = Command::new("rustc");
+    command
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .args(["--print", "sysroot"]);
+    let output = command.output().context("rustc")?;
+    ensure!(output.status.success(), "expected rustc to name its folder");
+    Ok(String::from_utf8(output.stdout)?.trim_end().into())
 }
 
 /// The target folder and the profile's folder in it, from the path of the running program.

@@ -3,9 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use data::BadInput;
+use sandbox::Limits;
 
 use super::{Artifacts, OwnLevel};
 
@@ -27,15 +29,63 @@ pub struct Built {
     pub program: PathBuf,
 }
 
-/// Runs rustc; returns what it printed to stderr as an error if it failed.
-fn run(mut command: Command) -> Result<Result<(), String>> {
-    let output = command.output().context("rustc")?;
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    Ok(if output.status.success() {
-        Ok(())
+/// Time limit of a level's compilation, and of the linking.
+const LONGEST: Duration = Duration::from_secs(120);
+
+/// Limit of the compiler's address space in bytes.
+const MEMORY: u64 = 8 << 30;
+
+/// Runs rustc, which writes to `folder` only; returns what went wrong.
+fn run(
+    mut command: Command,
+    artifacts: &Artifacts,
+    levels: &[OwnLevel],
+    folder: &Path,
+) -> Result<Result<(), String>> {
+    let mut limits = Limits::new(LONGEST)
+        .memory(MEMORY)
+        .file_size(4 << 30)
+        .open_files(4096)
+        .processes(64)
+        .output(16 << 20);
+    if levels.iter().any(OwnLevel::is_confined) {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        command.env_clear().env("PATH", path);
+        // The linker's temporary files.
+        command.env("TMPDIR", folder);
+        limits = limits.readable(&artifacts.sysroot).writable(folder);
+        for folder in artifacts.folders() {
+            limits = limits.readable(folder);
+        }
+        for level in levels {
+            limits = limits.readable(level.folder());
+        }
     } else {
-        Err(stderr.into_owned())
-    })
+        limits = limits.unconfined();
+    }
+    let outcome = sandbox::run(command, &limits).context("rustc")?;
+    if outcome.success() {
+        return Ok(Ok(()));
+    }
+    if outcome.killed.is_some() {
+        let seconds = LONGEST.as_secs();
+        let line =
+            format!("error: expected it to compile within {seconds} s, found it still compiling");
+        return Ok(Err(line));
+    }
+    let mut said = outcome.stderr.text();
+    if !said.lines().any(is_error) {
+        let last = said.lines().last().unwrap_or_default().to_owned();
+        said = format!(
+            "error: the compiler ended early ({}): {last}",
+            outcome.status
+        );
+    }
+    Ok(Err(said))
+}
+
+fn is_error(line: &str) -> bool {
+    line.contains(": error") || line.starts_with("error")
 }
 
 /// Compiles what changed of `levels`, and links all of them to the program of `artifacts`. The inner error is about a text of
@@ -89,7 +139,7 @@ pub fn build(artifacts: &Artifacts, levels: &[OwnLevel]) -> Result<Result<Built,
     command
         .args(["--crate-type", "bin", "-o"])
         .args([&program, &main]);
-    if let Err(said) = run(command)? {
+    if let Err(said) = run(command, artifacts, levels, &folder)? {
         let is_named = |level: &&OwnLevel| said.contains(&format!("{}::ops", level.name()));
         let level = levels.iter().find(is_named).unwrap_or(&levels[0]);
         let error = first_error(&said, level, &main);
@@ -157,7 +207,7 @@ fn library(
             listed.display()
         ))
         .arg(root.join("src/lib.rs"));
-    if let Err(said) = run(command)? {
+    if let Err(said) = run(command, artifacts, std::slice::from_ref(level), folder)? {
         return Ok(Err(first_error(&said, level, &root)));
     }
     data::save_as(&stamped, stamp().as_bytes())?;
@@ -182,19 +232,14 @@ fn files(listed: &Path) -> String {
 
 /// A call of the compiler that made the libraries, with `crates` to use.
 fn rustc(artifacts: &Artifacts, name: &str, crates: &[&str]) -> Result<Command> {
-    let mut command = Command::new("rustc");
-    // There rustup selects the toolchain of the workspace.
-    command
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .args([
-            "--edition",
-            "2024",
-            "--cap-lints",
-            "allow",
-            "--error-format",
-            "short",
-        ])
-        .args(["--crate-name", name]);
+    let mut command = Command::new(&artifacts.rustc);
+    // Warnings are for the learner's editor. Lints that are errors stay: one of them ends constants that take too long.
+    command.args(["--edition", "2024", "-A", "warnings"]).args([
+        "--error-format",
+        "short",
+        "--crate-name",
+        name,
+    ]);
     for name in crates {
         let library = artifacts.library(name)?;
         command
@@ -211,9 +256,10 @@ fn rustc(artifacts: &Artifacts, name: &str, crates: &[&str]) -> Result<Command> 
 
 /// rustc's first error as one line, with the path of the file as the learner would type it.
 fn first_error(said: &str, level: &OwnLevel, root: &Path) -> BadInput {
-    let is_error = |line: &&str| line.contains(": error") || line.starts_with("error");
     let mut lines = said.lines();
-    let line = lines.find(is_error).unwrap_or("an error without a message");
+    let line = lines
+        .find(|line| is_error(line))
+        .unwrap_or("an error without a message");
     let own = level.folder().display().to_string();
     let line = line.replace(&root.display().to_string(), &own);
     let (place, error) = line.split_once(": ").unwrap_or((&own, &line));

@@ -13,6 +13,7 @@ pub const FOLDER: &str = "my-exercises";
 pub struct OwnLevel {
     name: String,
     folder: PathBuf,
+    is_confined: bool,
 }
 
 impl OwnLevel {
@@ -31,6 +32,7 @@ impl OwnLevel {
             Ok(Self {
                 name: name.into_owned(),
                 folder: folder.to_path_buf(),
+                is_confined: false,
             })
         } else {
             Err(BadInput::new(
@@ -68,6 +70,19 @@ impl OwnLevel {
                 Err(BadInput::new(format!("level {text}"), expected, found))
             }
         }
+    }
+
+    /// The same for code of somebody else: it is compiled and run in a sandbox.
+    pub fn confined(self) -> Self {
+        Self {
+            is_confined: true,
+            ..self
+        }
+    }
+
+    /// Whether it is compiled and run in a sandbox.
+    pub fn is_confined(&self) -> bool {
+        self.is_confined
     }
 
     /// Name of the level and of its crate.

@@ -12,6 +12,15 @@ use crate::files::Output;
 /// Measured roof of an H200: read bandwidth in TB/s, and f32 matmul without tensor cores in TFLOP/s.
 const H200: (f64, f64) = (4.27, 51.);
 
+/// The roof of an H200 in f32, under which a simulated kernel's ceiling is drawn.
+pub fn h200() -> Roof {
+    Roof {
+        name: "an H200, measured in f32".into(),
+        bandwidth: H200.0,
+        peak: H200.1,
+    }
+}
+
 /// The note below the chart.
 const NOTE: &str = "The simulator measures no time: a dot marks the maximum at a kernel's intensity, \
                     in FLOPs per byte of the sectors it touches.";
@@ -91,12 +100,11 @@ fn roof(dtype: DType, run: &RunArgs) -> Result<Roof, BadInput> {
             "none (the default, 51, is an H200's in f32)",
         ));
     }
-    let name = match (bandwidth, peak) {
-        (None, None) => "an H200, measured in f32",
-        _ => "a GPU",
-    };
+    if let (None, None) = (bandwidth, peak) {
+        return Ok(h200());
+    }
     Ok(Roof {
-        name: name.into(),
+        name: "a GPU".into(),
         bandwidth: bandwidth.unwrap_or(H200.0),
         peak: peak.unwrap_or(H200.1),
     })

@@ -5,13 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::available_parallelism;
 
+use cli::{nvrtc, toolkit};
 use kernels::dispatch::processor;
 use libloading::Library as Shared;
 
 use super::driver;
 use super::machine::{Cpu, Library, Machine, Nvcc, Nvrtc, Simd, Version};
-use crate::sim::nvrtc;
-use crate::toolkit;
 
 /// Libraries of a CUDA build, and the version suffixes that the loader may know.
 const LIBRARIES: [(&str, &[&str]); 4] = [

@@ -3,11 +3,16 @@
 mod calls;
 mod check;
 mod child;
+mod grade;
+mod handout;
 mod milestones;
 mod new;
 mod oracle;
+mod report;
 mod run;
+mod rung;
 mod texts;
+mod watch;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -47,7 +52,7 @@ enum Command {
         #[arg(long)]
         time: bool,
         /// Time limit of each method, in seconds
-        #[arg(long, value_name = "SECONDS", default_value_t = run::LIMIT, value_parser = super::seconds)]
+        #[arg(long, value_name = "SECONDS", default_value_t = rung::LIMIT, value_parser = super::seconds)]
         limit: f32,
         /// Repeat a check with the same random numbers
         #[arg(long, value_name = "N", value_parser = whole::<u64>)]
@@ -69,6 +74,54 @@ enum Command {
         #[arg(value_name = "METHOD")]
         method: Option<String>,
     },
+    /// Write one page with the level next to levels 1 to 5: whole models, your methods, the roofline, milestones
+    Report {
+        #[command(flatten)]
+        named: Named,
+        /// Write the page here [default: report.html in the level's folder]
+        #[arg(long, value_name = "FILE")]
+        html: Option<PathBuf>,
+        /// Also write the figures as JSON
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
+        /// Timed runs of each whole model at each level
+        #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        samples: u32,
+        /// Measure again, even if nothing has changed since the last report
+        #[arg(long)]
+        again: bool,
+    },
+    /// For teachers: write the starter of a level and its milestones into a new folder
+    Handout {
+        /// Folder to create
+        #[arg(value_name = "DIR")]
+        to: PathBuf,
+        /// Leave out the hints, and let `hint` give none
+        #[arg(long)]
+        no_hints: bool,
+    },
+    /// For teachers: check the levels of a class, and write grades and a leaderboard
+    #[command(after_help = GRADES)]
+    Grade {
+        /// Folder with one folder per student, which holds a crate, or one `.rs`, `.ptx` or `.cu` file per student
+        #[arg(value_name = "DIR")]
+        submissions: PathBuf,
+        /// Folder for the results
+        #[arg(long, value_name = "DIR", default_value = "level-grades")]
+        out: PathBuf,
+        /// Crate that single files complete [default: level 1]
+        #[arg(long, value_name = "CRATE")]
+        starter: Option<PathBuf>,
+        /// Also grade the milestones that compare times with levels 1 to 3, on this machine
+        #[arg(long)]
+        time: bool,
+        /// Time limit of each method, in seconds
+        #[arg(long, value_name = "SECONDS", default_value_t = rung::LIMIT, value_parser = super::seconds)]
+        limit: f32,
+        /// Repeat a grading with the same random numbers
+        #[arg(long, value_name = "N", value_parser = whole::<u64>)]
+        seed: Option<u64>,
+    },
     /// The calls of one method, in a process of their own
     #[command(hide = true)]
     Run {
@@ -82,10 +135,32 @@ enum Command {
     Time {
         name: Name,
         method: String,
-        level: u8,
+        #[arg(long)]
+        level: Vec<u8>,
+        out: PathBuf,
+    },
+    /// The times of whole models, in a process of their own
+    #[command(hide = true)]
+    Compare {
+        name: Name,
+        #[arg(long)]
+        samples: usize,
+        #[arg(long)]
+        instead: Vec<String>,
         out: PathBuf,
     },
 }
+
+/// What `grade` writes.
+const GRADES: &str = "\
+Results in the folder of `--out`:
+  STUDENT.json    milestones and counts of a submission, written as soon as it is graded
+  grades.json     all of them
+  junit.xml       one suite per student, one case per milestone
+  leaderboard.md  the class by milestones, and its kernels by simulated cost
+
+`by` in the JSON files is the milestone that is not reached, `compile` for a submission that does not
+compile, or `unchecked` for one that could not be checked on this machine.";
 
 /// A level of the learner's own.
 #[derive(Args)]
@@ -124,15 +199,42 @@ pub fn run(args: &LevelArgs, place: &Place) -> Result<bool> {
             limit,
             seed,
         } => {
-            let options = run::Options {
-                timed: *time,
-                limit: Duration::from_secs_f32(*limit),
-                seed: *seed,
-            };
-            run::check(named.level(place)?, method.as_deref(), options)
+            let limit = Duration::from_secs_f32(*limit);
+            run::check(named.level(place)?, method.as_deref(), *time, limit, *seed)
         }
-        Command::Watch { named, poll } => run::watch(named.level(place)?, *poll),
+        Command::Watch { named, poll } => watch::watch(named.level(place)?, *poll),
         Command::Hint { named, method } => run::hint(named.level(place)?, method.as_deref()),
+        Command::Report {
+            named,
+            html,
+            json,
+            samples,
+            again,
+        } => {
+            let options = report::Options {
+                json: json.clone(),
+                html: html.clone(),
+                samples: *samples as usize,
+                again: *again,
+            };
+            report::report(named.level(place)?, &options)
+        }
+        Command::Handout { to, no_hints } => handout::handout(to, !no_hints),
+        Command::Grade {
+            submissions,
+            out,
+            starter,
+            time,
+            limit,
+            seed,
+        } => grade::grade(&grade::Grading {
+            submissions: submissions.clone(),
+            out: out.clone(),
+            starter: starter.clone(),
+            timed: *time,
+            limit: Duration::from_secs_f32(*limit),
+            seed: *seed,
+        }),
         Command::Run {
             name,
             method,
@@ -144,6 +246,12 @@ pub fn run(args: &LevelArgs, place: &Place) -> Result<bool> {
             method,
             level,
             out,
-        } => child::time(name, method, *level, out),
+        } => child::time(name, method, level, out),
+        Command::Compare {
+            name,
+            samples,
+            instead,
+            out,
+        } => report::compare(name, instead, *samples, out),
     }
 }

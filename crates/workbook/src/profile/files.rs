@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use charts::{Axis, Bar, BarChart, Format, Group};
+use levels::Name;
 use models::trace::profile::{Limits, Op, Reached};
 use results::runs_as_short;
 use serde::Serialize;
@@ -17,7 +18,7 @@ pub struct Subject<'a> {
     /// `tiny`, a preset, or a folder.
     pub name: &'a str,
     /// Level of optimisation.
-    pub level: u8,
+    pub level: &'a Name,
     /// dtype of weights and activations.
     pub dtype: &'a str,
     /// Whether it ran on a GPU.
@@ -25,11 +26,13 @@ pub struct Subject<'a> {
 }
 
 impl Subject<'_> {
-    /// `lm tiny, level 4 (Rust twin)`
+    /// `lm tiny, level 4 (Rust twin)`, or `lm tiny, mine` for a learner's level.
     pub fn title(&self) -> String {
-        let (model, name, level) = (self.model, self.name, self.level);
-        let runs_as = runs_as_short(level.into(), self.on_gpu);
-        format!("{model} {name}, level {level} ({runs_as})")
+        let (model, name, level) = (self.model, self.name, self.level.label());
+        match runs_as_short(self.level.number().into(), self.on_gpu) {
+            "" => format!("{model} {name}, {level}"),
+            runs_as => format!("{model} {name}, {level} ({runs_as})"),
+        }
     }
 }
 
@@ -38,7 +41,7 @@ impl Subject<'_> {
 struct Row<'a> {
     model: &'a str,
     name: &'a str,
-    level: u8,
+    level: String,
     dtype: &'a str,
     workload: &'a str,
     op: &'a str,
@@ -78,7 +81,7 @@ fn row<'a>(subject: Subject<'a>, profiled: &'a Profiled, op: &'a Op, limits: &Li
     Row {
         model: subject.model,
         name: subject.name,
-        level: subject.level,
+        level: subject.level.to_string(),
         dtype: subject.dtype,
         workload: &profiled.workload,
         op: op.name,

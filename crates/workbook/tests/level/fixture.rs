@@ -1,7 +1,7 @@
 //! A learner's folder with a level in it, and runs of the program there.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
@@ -15,6 +15,19 @@ impl Learner {
         let made = learner.run(&["exercises", "level", "new", "mine"]);
         assert!(made.stderr.is_empty() && made.code == 0, "{made:?}");
         learner
+    }
+
+    /// The folder that commands run in.
+    pub fn folder(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// `src/ops.rs` of a new level, in the repository.
+    pub fn template() -> &'static Path {
+        Path::new(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/src/exercises/level/template/ops.rs"
+        ))
     }
 
     /// A file of the level.

@@ -1,5 +1,6 @@
 //! Tests of levels of a learner's own: the crate, and the programs that run it.
 
+mod class;
 mod fixture;
 #[path = "../shared/nvrtc.rs"]
 mod nvrtc;

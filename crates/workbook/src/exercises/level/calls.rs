@@ -1,6 +1,7 @@
 //! Random operands of the methods of `Ops`, and their calls.
 
 use candle_core::{DType, Device, Result, Tensor};
+use kernels::cost::Cost;
 use models::{CacheShape, Csr, Heads, Linear, Norm, Ops, Rope, Sampling, Segments, Weight};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -314,31 +315,32 @@ impl Call {
         })
     }
 
-    /// Bytes that the call must move at least, of operands and results.
+    /// Bytes that the call must move at least, of operands and results, and its FLOPs.
     ///
     /// # Errors
     /// Those of candle for shapes that do not fit.
-    pub fn bytes(&self) -> Result<u64> {
+    pub fn cost(&self) -> Result<Cost> {
         use levels::costs;
-        let cost = match self {
-            Self::Embedding(ids, w) => costs::embedding(ids, w)?,
+        match self {
+            Self::Embedding(ids, w) => costs::embedding(ids, w),
             Self::PatchEmbed(x, patch, class, positions) => {
-                costs::patch_embed(x, patch, class, positions)?
+                costs::patch_embed(x, patch, class, positions)
             }
-            Self::Linear(x, w) => costs::linear(x, w)?,
-            Self::NormLinear(x, norm, w) => costs::norm_linear(x, norm, w)?,
-            Self::NormQkv(x, norm, w, heads) => costs::norm_qkv(x, norm, w, heads)?,
-            Self::NormQkvSkip(x, norm, w, heads) => costs::norm_qkv_skip(x, norm, w, heads)?,
+            Self::Linear(x, w) => costs::linear(x, w),
+            Self::NormLinear(x, norm, w) => costs::norm_linear(x, norm, w),
+            Self::NormQkv(x, norm, w, heads) => costs::norm_qkv(x, norm, w, heads),
+            Self::NormQkvSkip(x, norm, w, heads) => costs::norm_qkv_skip(x, norm, w, heads),
             Self::Causal(steps, rope, shape) => {
                 let mut cache = models::KvCache::new(shape.capacity, ());
-                let mut bytes = 0;
+                let (mut bytes, mut flops) = (0, 0);
                 for [q, k, v] in steps {
-                    bytes += costs::causal_attention(q, k, v, rope, &cache)?.bytes;
+                    let step = costs::causal_attention(q, k, v, rope, &cache)?;
+                    (bytes, flops) = (bytes + step.bytes, flops + step.flops);
                     cache.advance::<()>(q.dim(1)?)?;
                 }
-                return Ok(bytes);
+                Ok(Cost { bytes, flops })
             }
-            Self::Attention([q, k, v]) => costs::attention(q, k, v)?,
+            Self::Attention([q, k, v]) => costs::attention(q, k, v),
             Self::Edges {
                 qkv: [q, k, v],
                 skip,
@@ -346,13 +348,12 @@ impl Call {
                 edges,
                 w,
                 graph,
-            } => costs::edge_attention(q, k, v, skip, residual, edges, w, graph)?,
-            Self::LinearResidual(x, w, residual) => costs::linear_residual(x, w, residual)?,
-            Self::NormSwiglu(x, norm, w) => costs::norm_swiglu(x, norm, w)?,
-            Self::NormGelu(x, norm, w) => costs::norm_gelu(x, norm, w)?,
-            Self::SegmentMean(x, segments) => costs::segment_mean(x, segments)?,
-            Self::NextToken(logits, _) => costs::next_token(logits, &Sampling::greedy())?,
-        };
-        Ok(cost.bytes)
+            } => costs::edge_attention(q, k, v, skip, residual, edges, w, graph),
+            Self::LinearResidual(x, w, residual) => costs::linear_residual(x, w, residual),
+            Self::NormSwiglu(x, norm, w) => costs::norm_swiglu(x, norm, w),
+            Self::NormGelu(x, norm, w) => costs::norm_gelu(x, norm, w),
+            Self::SegmentMean(x, segments) => costs::segment_mean(x, segments),
+            Self::NextToken(logits, _) => costs::next_token(logits, &Sampling::greedy()),
+        }
     }
 }

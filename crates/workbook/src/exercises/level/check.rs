@@ -1,5 +1,6 @@
 //! Decides about the methods of a learner's level.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,10 +8,11 @@ use std::time::Duration;
 
 use anyhow::Result;
 use candle_core::DType;
-use classroom::check::process::{self, Ended};
 use classroom::printable;
 use cli::own::OwnLevel;
+use cli::{files, toolkit};
 use levels::Level;
+use sandbox::{Killed, Limits, Outcome};
 use tempfile::TempDir;
 
 use super::child::{self, Counts, Found, Output, Ran, Times};
@@ -26,11 +28,20 @@ pub struct Checker<'l> {
     folder: TempDir,
 }
 
-/// The counts of a method that is right, or one line that names the fault, its file and its line.
-pub type Checked = std::result::Result<Counts, String>;
+/// What was counted of a method that is right, or one line that names the fault, its file and its line.
+pub type Checked = std::result::Result<Right, String>;
 
-/// Memory limit of a method in KiB, on Unix.
-const MEMORY: u64 = 8 << 20;
+/// A method with the right results.
+#[derive(Debug, Clone, Default)]
+pub struct Right {
+    /// Counters of the last call.
+    pub counts: Counts,
+    /// Files in `kernels/` whose kernels it launched.
+    pub files: BTreeSet<PathBuf>,
+}
+
+/// Limit of a method's address space in bytes.
+const MEMORY: u64 = 8 << 30;
 
 impl<'l> Checker<'l> {
     /// A checker of a level that is built.
@@ -57,52 +68,96 @@ impl<'l> Checker<'l> {
                 return Ok(Err(line));
             }
         }
-        Ok(Ok(ran.last().map_or(Counts::default(), |ran| ran.counts)))
+        let entries = ran.iter().flat_map(|ran| &ran.entries);
+        Ok(Ok(Right {
+            counts: ran.last().map_or(Counts::default(), |ran| ran.counts),
+            files: entries.map(|entry| self.file_of(entry)).collect(),
+        }))
     }
 
-    /// Times one method next to a level; `Ok(None)` for a kernel without a GPU.
-    pub fn time(
-        &self,
-        method: &str,
-        level: u8,
-    ) -> Result<std::result::Result<Option<Times>, String>> {
-        let file = self.folder.path().join(format!("{method}-{level}.json"));
-        let number = level.to_string();
-        let ended = self.child(&["time", self.level.name(), method, &number], &file)?;
+    /// Times one method next to `levels`.
+    pub fn time(&self, method: &str, levels: &[u8]) -> Result<std::result::Result<Times, String>> {
+        let file = self.folder.path().join(format!("{method}-time.json"));
+        let numbers: Vec<String> = levels.iter().map(u8::to_string).collect();
+        let mut args = vec!["time", self.level.name(), method];
+        args.extend(numbers.iter().flat_map(|number| ["--level", number]));
+        let ended = self.child(&args, &file)?;
         match self.refused(method, &ended, &file) {
             Some(line) => Ok(Err(line)),
             None => Ok(Ok(child::read(&file)?)),
         }
     }
 
-    fn child(&self, args: &[&str], file: &Path) -> Result<Ended> {
-        let mut command = if cfg!(unix) {
-            let mut shell = Command::new("sh");
-            let limited = format!("ulimit -v {MEMORY} && exec \"$0\" \"$@\"");
-            shell.args(["-c", &limited]).arg(self.program);
-            shell
+    /// Compares whole models with all levels; returns the file of what was measured.
+    pub fn compare(
+        &self,
+        instead: &[&str],
+        samples: usize,
+    ) -> Result<std::result::Result<PathBuf, String>> {
+        let file = self.folder.path().join("compared.json");
+        let samples = samples.to_string();
+        let mut args = vec!["compare", self.level.name(), "--samples", &samples];
+        args.extend(instead.iter().flat_map(|method| ["--instead", *method]));
+        let ended = self.child(&args, &file)?;
+        Ok(match self.refused("whole models", &ended, &file) {
+            Some(line) => Err(line),
+            None => Ok(file),
+        })
+    }
+
+    /// Runs the program with the level in it; the one place where code of a learner starts.
+    fn child(&self, args: &[&str], file: &Path) -> Result<Outcome> {
+        let mut command = Command::new(self.program);
+        let mut limits = Limits::new(self.limit).open_files(1024).file_size(1 << 30);
+        // The driver of a GPU takes more address space than there is memory.
+        limits = limits.memory(if cfg!(feature = "cuda") {
+            u64::MAX
         } else {
-            Command::new(self.program)
-        };
+            MEMORY
+        });
+        if self.level.is_confined() {
+            let kept = ["PATH", "CUDA_HOME", "CUDA_PATH", "RAYON_NUM_THREADS"];
+            let kept = kept.map(|name| Some((name, std::env::var_os(name)?)));
+            command.env_clear().envs(kept.into_iter().flatten());
+            limits = limits
+                .readable(self.program)
+                .readable(self.level.folder())
+                .writable(self.folder.path());
+            // What a kernel in CUDA C++ is compiled with.
+            let toolkits = toolkit::named().map(|(_, root)| root).into_iter();
+            let headers = files::find("kernels/src").ok();
+            for path in toolkits.chain(toolkit::own()).chain(headers) {
+                if path.is_dir() {
+                    limits = limits.readable(path);
+                }
+            }
+        } else {
+            limits = limits.unconfined();
+        }
         command
             .current_dir(self.folder.path())
             .args(["exercises", "level"])
             .args(args)
             .arg(file)
             .envs([("RUST_BACKTRACE", "0"), ("RUST_LIB_BACKTRACE", "0")]);
-        Ok(process::run(command, self.limit, "")?)
+        Ok(sandbox::run(command, &limits)?)
     }
 
     /// The line about a process that did not end well, or that wrote to stdout.
-    fn refused(&self, method: &str, ended: &Ended, file: &Path) -> Option<String> {
-        let Some(status) = ended.status else {
-            let limit = self.limit.as_secs_f32();
-            return Some(self.at(
-                method,
-                &format!("expected it to end within {limit} s, found it still running"),
-            ));
-        };
-        if let Some((place, why)) = panic(&ended.stderr) {
+    fn refused(&self, method: &str, ended: &Outcome, file: &Path) -> Option<String> {
+        let limit = self.limit.as_secs_f32();
+        match ended.killed {
+            Some(Killed::Time | Killed::Cpu) => {
+                let what = format!("expected it to end within {limit} s, found it still running");
+                return Some(self.at(method, &what));
+            }
+            Some(Killed::FileSize) => {
+                return Some(self.at(method, "wrote a file that is too large"));
+            }
+            None => {}
+        }
+        let (stdout, stderr) = (ended.stdout.text(), ended.stderr.text());
+        if let Some((place, why)) = panic(&stderr) {
             let own = self.level.folder().canonicalize().unwrap_or_default();
             return Some(match place.strip_prefix(&format!("{}/", own.display())) {
                 Some(place) => format!(
@@ -112,17 +167,15 @@ impl<'l> Checker<'l> {
                 None => self.at(method, &format!("panicked: {why}")),
             });
         }
-        if !ended.stdout.is_empty() {
-            let first = ended.stdout.lines().next().unwrap_or_default();
+        if !stdout.is_empty() {
+            let first = stdout.lines().next().unwrap_or_default();
             let what = format!(
                 "wrote to stdout, which belongs to the programs (use `eprintln!`): {first:?}"
             );
             return Some(self.at(method, &printable(&data::short(what))));
         }
-        let said = ended
-            .stderr
-            .lines()
-            .rfind(|line| line.starts_with("error: "));
+        let said = stderr.lines().rfind(|line| line.starts_with("error: "));
+        let status = ended.status;
         // A method that ends the process with code 0 has written nothing.
         (!status.success() || !file.is_file()).then(|| {
             let said = said.map_or(String::new(), |said| format!(": {}", printable(&said[7..])));
@@ -268,10 +321,10 @@ fn difference(expected: &[Expected], found: &[Output], dtype: DType) -> Option<S
     None
 }
 
-/// Counts of level 1's method, which the milestones compare with.
+/// Counts of level 1's method, and the least bytes, which the milestones compare with.
 pub fn counts_of(ops: &Level, method: &str) -> Result<(Counts, u64)> {
     let call = child::draw(method, 0, child::all().len() - 1)?;
-    Ok((child::observe(&call, ops)?.counts, call.bytes()?))
+    Ok((child::observe(&call, ops)?.counts, call.cost()?.bytes))
 }
 
 #[cfg(test)]

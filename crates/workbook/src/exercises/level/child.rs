@@ -3,6 +3,7 @@
 //! The process writes results and counts to a file. The process that started it knows the right results, decides, and
 //! survives whatever a learner's code does.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Instant;
 
@@ -43,6 +44,8 @@ pub struct Ran {
     pub outputs: Vec<Output>,
     pub counts: Counts,
     pub findings: Vec<Found>,
+    /// Names of the kernels that the simulator ran.
+    pub entries: BTreeSet<String>,
 }
 
 /// A result.
@@ -63,6 +66,17 @@ pub struct Counts {
     pub tensors: usize,
     /// Bytes that the kernels moved: sectors of 32 bytes.
     pub bytes: u64,
+    /// Instructions that warps of the kernels executed.
+    pub warps: u64,
+    /// Floating-point operations of the kernels.
+    pub flops: u64,
+}
+
+impl Counts {
+    /// Launches of kernels, or tensors that candle makes if they are more.
+    pub fn steps(self) -> usize {
+        self.tensors.max(self.launches)
+    }
 }
 
 /// A finding of the simulator.
@@ -91,6 +105,9 @@ pub fn observe(call: &Call, ops: &Level) -> Result<Ran> {
     for report in &reports {
         let sectors = report.total.global_load_sectors + report.total.global_store_sectors;
         ran.counts.bytes += 32 * sectors;
+        ran.counts.warps += report.total.warps;
+        ran.counts.flops += report.total.flops;
+        ran.entries.insert(report.entry.clone());
         ran.findings
             .extend(report.findings.iter().map(|finding| Found {
                 entry: report.entry.clone(),
@@ -134,36 +151,46 @@ pub fn run(name: &Name, method: &str, seed: u64, out: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// Median milliseconds of a method at two levels, measured in turns.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Median milliseconds of a method at several levels, measured in turns.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Times {
-    pub own_ms: f64,
-    pub level_ms: f64,
+    /// The learner's level; `None` for a kernel without a GPU, which the simulator would run.
+    pub own_ms: Option<f64>,
+    /// By number of the level.
+    pub levels: BTreeMap<u8, f64>,
 }
 
-/// Samples of each level, and the time after which fewer are taken.
+/// Samples of each level, and the seconds after which fewer are taken.
 const SAMPLES: usize = 11;
-const LONGEST: f64 = 1.;
+const LONGEST: f64 = 2.;
 
-/// Times `method` of two levels in turns, and writes [`Times`] to `out`: `None` for a kernel without a GPU.
-pub fn time(name: &Name, method: &str, level: u8, out: &Path) -> Result<bool> {
+/// Times `method` of the level `name` and of `levels` in turns, and writes [`Times`] to `out`.
+pub fn time(name: &Name, method: &str, levels: &[u8], out: &Path) -> Result<bool> {
     let device = cli::device::Choice::Auto.open()?;
-    let (own, other) = (name.find("NAME")?, Name::Number(level).find("LEVEL")?);
+    let own = name.find("NAME")?;
     let small = Draw::new(1, DType::F32, &device).call(method, ODD[1], 0)?;
     let (tried, launches) = noted(|| small.run(&*own));
     tried?;
-    if device.is_cpu() && !launches.is_empty() {
-        data::save_as(out, b"null")?;
-        return Ok(true);
-    }
+    let can_time = !device.is_cpu() || launches.is_empty();
     // Weights of its own for each level, because a weight is packed for one level.
-    let call = || Draw::new(2, DType::F32, &device).call(method, TIMED, 0);
-    let turns = [(own, call()?), (other, call()?)];
-    let mut ms = [vec![], vec![]];
+    let mut turns = vec![];
+    let with_call = |ops: Level| -> Result<(Level, Call)> {
+        Ok((
+            ops,
+            Draw::new(2, DType::F32, &device).call(method, TIMED, 0)?,
+        ))
+    };
+    for level in levels {
+        turns.push(with_call(Name::Number(*level).find("LEVEL")?)?);
+    }
+    if can_time {
+        turns.push(with_call(own)?);
+    }
+    let mut ms = vec![vec![]; turns.len()];
     let begin = Instant::now();
     for round in 0..=SAMPLES {
-        for turn in 0..2 {
-            let of = (round + turn) % 2;
+        for turn in 0..turns.len() {
+            let of = (round + turn) % turns.len();
             let (ops, call) = &turns[of];
             let start = Instant::now();
             let results = call.run(&**ops)?;
@@ -178,8 +205,11 @@ pub fn time(name: &Name, method: &str, level: u8, out: &Path) -> Result<bool> {
             break;
         }
     }
-    let [own_ms, level_ms] = ms.map(|ms| quantile(&ms, 0.5));
-    let times = Some(Times { own_ms, level_ms });
+    let mut medians = ms.iter().map(|ms| quantile(ms, 0.5));
+    let times = Times {
+        levels: levels.iter().copied().zip(medians.by_ref()).collect(),
+        own_ms: medians.next(),
+    };
     data::save_as(out, &serde_json::to_vec(&times)?)?;
     Ok(true)
 }

@@ -1,8 +1,9 @@
 //! The texts of a level's crate: which methods a change may concern.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
@@ -10,7 +11,8 @@ use anyhow::{Context, Result};
 #[derive(Debug, PartialEq, Eq)]
 pub struct Texts {
     methods: BTreeMap<&'static str, String>,
-    others: Vec<(String, Vec<u8>)>,
+    /// Files by their path in the crate; `src/ops.rs` stands for its lines outside of methods.
+    others: BTreeMap<PathBuf, Vec<u8>>,
 }
 
 impl Texts {
@@ -20,24 +22,33 @@ impl Texts {
         let text = fs::read_to_string(&ops).unwrap_or_default();
         let mut texts = Self::of(&text);
         for sub in ["src", "kernels"] {
-            let Ok(entries) = fs::read_dir(folder.join(sub)) else {
-                continue;
-            };
-            for entry in entries {
-                let path = entry.with_context(|| folder.display().to_string())?.path();
-                if path != ops && path.is_file() {
-                    // A file that is being replaced may be missing for a moment.
-                    let bytes = fs::read(&path).unwrap_or_default();
-                    texts.others.push((path.display().to_string(), bytes));
-                }
-            }
+            texts.add(folder, Path::new(sub), &ops)?;
         }
-        texts.others.sort();
         Ok(texts)
     }
 
+    /// Adds the files of a folder and of the folders in it.
+    fn add(&mut self, root: &Path, below: &Path, ops: &Path) -> Result<()> {
+        let Ok(entries) = fs::read_dir(root.join(below)) else {
+            return Ok(());
+        };
+        for entry in entries {
+            let entry = entry.with_context(|| root.display().to_string())?;
+            let (path, name) = (entry.path(), below.join(entry.file_name()));
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
+                self.add(root, &name, ops)?;
+            } else if kind.is_file() && path != ops {
+                // A file that is being replaced may be missing for a moment.
+                self.others
+                    .insert(name, fs::read(&path).unwrap_or_default());
+            }
+        }
+        Ok(())
+    }
+
     /// Cuts `src/ops.rs` into methods and the rest; a method ends at a line `    }`.
-    fn of(ops: &str) -> Self {
+    pub fn of(ops: &str) -> Self {
         let mut methods: BTreeMap<&str, String> = BTreeMap::new();
         let (mut rest, mut inside) = (String::new(), None);
         for line in ops.lines() {
@@ -53,21 +64,74 @@ impl Texts {
         }
         Self {
             methods,
-            others: vec![("rest".into(), rest.into_bytes())],
+            others: [("src/ops.rs".into(), rest.into_bytes())].into(),
         }
     }
 
-    /// The methods that differ from `before`: those whose text has changed, or all after any other change.
-    pub fn changed(&self, before: Option<&Self>) -> Vec<&'static str> {
-        match before {
-            Some(before) if before.others == self.others => {
-                let differs =
-                    |method: &&&str| before.methods.get(**method) != self.methods.get(**method);
-                levels::OPS.iter().filter(differs).copied().collect()
+    /// What differs from `before`; everything where there is nothing before.
+    pub fn changed(&self, before: Option<&Self>) -> Changed {
+        let Some(before) = before else {
+            return Changed {
+                all: true,
+                ..Changed::default()
+            };
+        };
+        let mut changed = Changed {
+            methods: self.differing(before),
+            ..Changed::default()
+        };
+        let files = |texts: &Self| -> BTreeSet<PathBuf> {
+            let all = texts.others.iter();
+            all.map(|(file, _)| file.clone()).collect()
+        };
+        for file in files(self).union(&files(before)) {
+            if self.others.get(file) == before.others.get(file) {
+                continue;
             }
-            _ => levels::OPS.to_vec(),
+            if is_kernel(file) {
+                changed.kernels.insert(file.clone());
+            } else {
+                changed.all = true;
+            }
         }
+        changed
     }
+
+    /// The methods whose texts differ.
+    pub fn differing(&self, other: &Self) -> BTreeSet<&'static str> {
+        let differs = |method: &&&str| other.methods.get(**method) != self.methods.get(**method);
+        levels::OPS.iter().filter(differs).copied().collect()
+    }
+
+    /// A number that differs for other texts.
+    pub fn hash(&self) -> String {
+        let mut hasher = DefaultHasher::new();
+        (&self.methods, &self.others).hash(&mut hasher);
+        format!("{:016x}", hasher.finish())
+    }
+}
+
+/// What differs between two texts.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Changed {
+    /// Methods in `src/ops.rs`.
+    pub methods: BTreeSet<&'static str>,
+    /// Files of kernels, relative to the crate.
+    pub kernels: BTreeSet<PathBuf>,
+    /// Whether something else changed, which may concern all methods.
+    pub all: bool,
+}
+
+impl Changed {
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Whether a file holds kernels and nothing that other files include.
+fn is_kernel(file: &Path) -> bool {
+    let extension = file.extension();
+    extension.is_some_and(|extension| extension == "ptx" || extension == "cu")
 }
 
 #[cfg(test)]
@@ -75,8 +139,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_concerns_one_method_or_all() {
-        let text = include_str!("template/ops.rs");
+    fn a_change_concerns_one_method_a_kernel_or_all() {
+        let text = super::super::new::OPS;
         let before = Texts::of(text);
         assert_eq!(before.methods.len(), levels::OPS.len());
         assert!(before.changed(Some(&before)).is_empty());
@@ -84,11 +148,25 @@ mod tests {
             assert!(text.contains(from), "{from}");
             Texts::of(&text.replacen(from, to, 1)).changed(Some(&before))
         };
-        assert_eq!(
-            after("Level1.linear(x, w)", "Level1.linear(w, x)"),
-            ["linear"]
-        );
-        assert_eq!(after("pub struct Own;", "pub struct Other;"), levels::OPS);
-        assert_eq!(before.changed(None), levels::OPS);
+        let one = Changed {
+            methods: ["linear"].into(),
+            ..Changed::default()
+        };
+        assert_eq!(after("Level1.linear(x, w)", "Level1.linear(w, x)"), one);
+        let all = Changed {
+            all: true,
+            ..Changed::default()
+        };
+        assert_eq!(after("pub struct Own;", "pub struct Other;"), all);
+        assert_eq!(before.changed(None), all);
+        let mut with = Texts::of(text);
+        let file = |name: &str| PathBuf::from(name);
+        with.others.insert(file("kernels/a.ptx"), vec![1]);
+        let kernels: BTreeSet<PathBuf> = [file("kernels/a.ptx")].into();
+        assert_eq!(with.changed(Some(&before)).kernels, kernels);
+        assert_eq!(before.changed(Some(&with)).kernels, kernels, "it is gone");
+        assert_ne!(before.hash(), with.hash());
+        with.others.insert(file("kernels/sum.cuh"), vec![1]);
+        assert!(with.changed(Some(&before)).all);
     }
 }

@@ -3,7 +3,7 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use cli::files;
+use crate::files;
 
 /// Default folder of NVIDIA's installers.
 pub const SYSTEM: &str = "/usr/local/cuda";

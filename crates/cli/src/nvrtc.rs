@@ -6,11 +6,11 @@
 use std::env::consts::OS;
 use std::path::{Path, PathBuf};
 
-use cli::files;
 use cudarc::nvrtc::{CompileError, CompileOptions, compile_ptx_with_opts};
 use data::BadInput;
 use libloading::Library;
 
+use crate::files;
 use crate::toolkit::{self, file_name, libraries};
 
 /// How to install it.
@@ -36,6 +36,9 @@ const VERSIONS: &[&str] = if cfg!(windows) {
 
 /// Compiles the CUDA text of `path` to PTX, for the virtual architecture `arch` (`compute_75`), with line
 /// numbers. Headers come from the file's folder, from `kernels/src` and from the toolkit.
+///
+/// # Errors
+/// There is no compiler, or it refuses the text; the latter has NVRTC's first error, which names the line.
 pub fn compile(path: &Path, text: &str, arch: &str) -> Result<String, BadInput> {
     if text.contains('\0') {
         return Err(BadInput::new(path.display(), "CUDA", "a byte 0"));
@@ -69,6 +72,9 @@ pub fn compile(path: &Path, text: &str, arch: &str) -> Result<String, BadInput> 
 }
 
 /// Compiles the CUDA of a learner's level, for the simulator and for every GPU from compute capability 7.5 on.
+///
+/// # Errors
+/// Those of [`compile`].
 pub fn for_levels(path: &Path, text: &str) -> Result<String, String> {
     compile(path, text, "compute_75").map_err(|bad| bad.to_string())
 }
@@ -84,6 +90,9 @@ pub enum Fault {
 }
 
 /// Compiles a tiny kernel, which needs all parts.
+///
+/// # Errors
+/// There is no working compiler.
 pub fn works() -> Result<(), Fault> {
     load().map_err(|found| {
         if has_no_builtins() {

@@ -1,0 +1,78 @@
+//! Runs a program that nobody has read: a submission, or the compiler that reads one.
+//!
+//! [`run`] starts a [`Command`](std::process::Command) with [`Limits`] and returns its [`Outcome`]; [`spawn`] leaves
+//! its standard input and output to the caller. What holds while it runs:
+//!
+//! | | Linux from 6.2, x86-64 and AArch64 | other Unix | elsewhere |
+//! |:--|:--|:--|:--|
+//! | wall-clock time; output that is kept | yes | yes | yes |
+//! | CPU time, address space, open files, size of a file | yes | yes | no |
+//! | the whole process group is killed at the end | nothing can leave it | yes | no |
+//! | files: reads what is listed, writes one folder | Landlock | no | no |
+//! | no network, no other process, no way out of the limits | seccomp | no | no |
+//!
+//! [`available`] says whether the middle column holds here, as it does not in a container whose own filter forbids
+//! Landlock. Without it, `run` warns once and goes on with what is left; a caller for whom that is too little asks first.
+//!
+//! What is not limited: the number of files in the writable folder, and for the superuser the number of processes
+//! (the kernel exempts it). Both end with the time limit. A file that this process can read and that is listed as
+//! readable is no secret.
+
+#[cfg_attr(
+    all(
+        target_os = "linux",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    ),
+    path = "linux.rs"
+)]
+#[cfg_attr(
+    not(all(
+        target_os = "linux",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    )),
+    path = "none.rs"
+)]
+mod jail;
+mod limits;
+mod output;
+#[cfg_attr(unix, path = "unix.rs")]
+#[cfg_attr(not(unix), path = "portable.rs")]
+mod process;
+mod run;
+
+pub use limits::Limits;
+pub use output::Kept;
+pub use run::{Killed, Outcome, Running, run, spawn};
+
+use std::sync::{Once, OnceLock};
+
+/// Why there is no sandbox on this machine.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no sandbox: {0}")]
+pub struct Reason(String);
+
+impl Reason {
+    fn new(why: impl ToString) -> Self {
+        Self(why.to_string())
+    }
+}
+
+/// Whether files, the network and other processes are out of reach of a program that [`run`] starts. The first call
+/// tries it on a thread of this process.
+///
+/// # Errors
+/// What is missing.
+pub fn available() -> Result<(), Reason> {
+    static TRIED: OnceLock<Result<(), Reason>> = OnceLock::new();
+    TRIED.get_or_init(jail::available).clone()
+}
+
+/// Warns on stderr, once per process, if there is no sandbox.
+pub fn warn_once() {
+    static WARNED: Once = Once::new();
+    if let Err(reason) = available() {
+        WARNED.call_once(|| {
+            eprintln!("warning: {reason}; the program has limits, but reads and writes your files");
+        });
+    }
+}

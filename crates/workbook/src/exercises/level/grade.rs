@@ -1,0 +1,251 @@
+//! `level grade`: the levels of a class.
+
+mod board;
+mod class;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use classroom::class::NotGraded;
+use classroom::grade::{Grade, Grades, Verdict};
+use classroom::junit::junit;
+use classroom::printable;
+use cli::own::{Artifacts, OwnLevel, Program};
+use cli::progress::Progress;
+use serde::Serialize;
+
+use self::class::{Class, NAME, Submission};
+use super::milestones::{self, Milestones};
+use super::report::{Method, methods};
+use super::rung::{Checks, Options, Rung};
+
+/// Levels that `--time` compares with.
+const TIMED: &[u8] = &[1, 2, 3];
+
+/// Options of a class's grading.
+#[derive(Debug)]
+pub struct Grading {
+    pub submissions: PathBuf,
+    pub out: PathBuf,
+    pub starter: Option<PathBuf>,
+    pub timed: bool,
+    pub limit: Duration,
+    pub seed: Option<u64>,
+}
+
+/// What a submission got, as its JSON file has it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Graded {
+    pub student: String,
+    /// Number of milestones that are reached.
+    pub reached: usize,
+    /// Number of milestones that count.
+    pub of: usize,
+    /// Why no method was checked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+    /// What was counted, method by method.
+    pub methods: Vec<Method>,
+    /// One grade per milestone, as `exercises grade` writes them.
+    pub grades: Vec<Grade>,
+    pub seconds: f64,
+}
+
+/// All results.
+#[derive(Debug, Serialize)]
+struct Total<'g> {
+    schema: u32,
+    seed: u64,
+    /// Whether the milestones count that need a time.
+    timed: bool,
+    submissions: &'g [Graded],
+    not_graded: &'g [NotGraded],
+}
+
+/// Grades all submissions; returns whether each has reached every milestone.
+pub fn grade(grading: &Grading) -> Result<bool> {
+    let class = Class::read(&grading.submissions)?;
+    if let Some(starter) = &grading.starter {
+        OwnLevel::at(starter)?;
+    }
+    fs::create_dir_all(&grading.out).with_context(|| grading.out.display().to_string())?;
+    data::writable_folder(&grading.out)?;
+    let options = Options {
+        timed: if grading.timed { TIMED } else { &[] },
+        limit: grading.limit,
+        ..Options::new(grading.seed)
+    };
+    let seed = options.seed;
+    class.not_graded.iter().for_each(|one| println!("{one}"));
+    println!("seed {seed} (`--seed {seed}` repeats the grading with the same random numbers)");
+    let artifacts = Artifacts::of(Program::Workbook)?;
+    let progress = Progress::new("grading levels", class.submissions.len());
+    let mut all = vec![];
+    for submission in &class.submissions {
+        let graded = of_one(submission, grading, options, &artifacts)?;
+        let file = grading
+            .out
+            .join(format!("{}.json", file_name(&submission.student)));
+        data::save_as(&file, &serde_json::to_vec_pretty(&graded)?)?;
+        progress.suspend(|| println!("{}", line(&graded)));
+        all.push(graded);
+        progress.step();
+    }
+    drop(progress);
+    let board = board::board(&all, grading.timed);
+    print!("\n{}", board::text(&board));
+    let total = Total {
+        schema: 1,
+        seed,
+        timed: grading.timed,
+        submissions: &all,
+        not_graded: &class.not_graded,
+    };
+    let write = |name: &str, text: String| data::save_as(grading.out.join(name), text.as_bytes());
+    write("grades.json", serde_json::to_string_pretty(&total)? + "\n")?;
+    write("leaderboard.md", board::markdown(&board))?;
+    let grades = all.iter().flat_map(|one| one.grades.clone()).collect();
+    let not_graded = class.not_graded;
+    write("junit.xml", junit(&Grades { grades, not_graded })?)?;
+    println!("grades   {}", grading.out.display());
+    Ok(all.iter().all(|one| one.reached == one.of))
+}
+
+/// `ada: 17 of 41 milestones`, and the first fault.
+fn line(graded: &Graded) -> String {
+    let Graded {
+        student,
+        reached,
+        of,
+        ..
+    } = graded;
+    let wrong = graded.methods.iter().find_map(|m| m.wrong.as_ref());
+    let fault = graded.refused.as_ref().or(wrong);
+    let fault = fault.map_or(String::new(), |fault| format!("; {fault}"));
+    format!("{student}: {reached} of {of} milestones{fault}")
+}
+
+/// A name that a file can have everywhere.
+fn file_name(student: &str) -> String {
+    let plain = |c: char| {
+        if c.is_alphanumeric() || "-_ ()".contains(c) {
+            c
+        } else {
+            '_'
+        }
+    };
+    student.chars().map(plain).collect()
+}
+
+/// Grades one submission. What goes wrong here, and not in the submission, leaves its milestones unchecked.
+fn of_one(
+    submission: &Submission,
+    grading: &Grading,
+    options: Options,
+    artifacts: &Artifacts,
+) -> Result<Graded> {
+    let begin = Instant::now();
+    let milestones = Milestones::read()?;
+    let checked = check(submission, grading, options, artifacts);
+    let mut found = Found::default();
+    let (by, refused) = match checked {
+        Ok(Ok(checked)) => {
+            found = checked;
+            ("", None)
+        }
+        Ok(Err(line)) => ("compile", Some(printable(&line))),
+        Err(error) => ("unchecked", Some(printable(&format!("{error:#}")))),
+    };
+    let seconds = begin.elapsed().as_secs_f64();
+    let mut grades = vec![];
+    for milestone in milestones.all() {
+        if milestones::compared(milestone.kind).is_some() && !grading.timed {
+            continue;
+        }
+        let state = found.progress.get(&milestone.key());
+        let line = match (&refused, state) {
+            (Some(line), _) => Some(line.clone()),
+            (None, Some(state)) if state.passed => None,
+            (None, Some(state)) => Some(printable(&state.line)),
+            (None, None) => Some("not measured, because the method is wrong or level 1's".into()),
+        };
+        let by = if by.is_empty() { milestone.kind } else { by };
+        grades.push(Grade {
+            student: submission.student.clone(),
+            exercise: milestone.key(),
+            graded: true,
+            verdict: Verdict {
+                passed: line.is_none(),
+                by: line.is_some().then(|| by.to_owned()),
+                line,
+            },
+            seed: options.seed,
+            seconds: seconds / milestones.all().count() as f64,
+            hints_used: submission.hints_used(),
+            first_prediction: None,
+        });
+    }
+    Ok(Graded {
+        student: submission.student.clone(),
+        reached: grades.iter().filter(|grade| grade.verdict.passed).count(),
+        of: grades.len(),
+        refused,
+        methods: found.methods,
+        grades,
+        seconds,
+    })
+}
+
+/// What a check found.
+#[derive(Default)]
+struct Found {
+    progress: milestones::Progress,
+    methods: Vec<Method>,
+}
+
+/// Compiles and checks a submission in a folder of its own, which is removed afterwards. The inner error is about the
+/// submission.
+fn check(
+    submission: &Submission,
+    grading: &Grading,
+    options: Options,
+    artifacts: &Artifacts,
+) -> Result<std::result::Result<Found, String>> {
+    let folder = tempfile::tempdir()?;
+    let to = folder.path().join(NAME);
+    if let Err(line) = submission.assemble(grading.starter.as_deref(), &to)? {
+        return Ok(Err(line));
+    }
+    let rung = Rung::with(OwnLevel::at(&to)?.confined(), artifacts.clone())?;
+    // A student knows the files by their names in the crate.
+    let prefix = format!("{}/", to.display());
+    let built = match rung.build()? {
+        Ok(built) => built,
+        Err(bad) => return Ok(Err(bad.to_string().replace(&prefix, ""))),
+    };
+    let _remove = Remove(built.program.parent().map(Path::to_path_buf));
+    let mut found = Found::default();
+    let mut checks: Checks = rung.check(&built, levels::OPS, options, &mut found.progress)?;
+    for line in checks.wrong.values_mut() {
+        *line = line.replace(&prefix, "");
+    }
+    for state in found.progress.values_mut() {
+        state.line = state.line.replace(&prefix, "");
+    }
+    found.methods = methods(&rung, &checks)?;
+    Ok(Ok(found))
+}
+
+/// Removes a folder at its end.
+struct Remove(Option<PathBuf>);
+
+impl Drop for Remove {
+    fn drop(&mut self) {
+        if let Some(folder) = &self.0 {
+            // What cannot be removed stays in the target folder, where `cargo clean` finds it.
+            let _ = fs::remove_dir_all(folder);
+        }
+    }
+}

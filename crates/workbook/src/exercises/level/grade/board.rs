@@ -1,0 +1,225 @@
+//! The leaderboard of a class: by milestones, and by what the simulator counted, which is the same on every machine.
+
+use models::trace::table::{Line, aligned};
+
+use super::{Graded, Method};
+
+/// A table with its title and what its columns mean.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Table {
+    title: &'static str,
+    legend: String,
+    head: Vec<&'static str>,
+    lines: Vec<Vec<String>>,
+}
+
+/// Steps of a level relative to level 1's, over all methods; a method that is wrong counts as level 1's.
+fn steps(graded: &Graded) -> f64 {
+    let own = |method: &Method| {
+        let counts = method.counts;
+        counts.map_or(method.level1_steps, |counts| counts.steps())
+    };
+    let sum: usize = graded.methods.iter().map(own).sum();
+    let level1: usize = graded.methods.iter().map(|m| m.level1_steps).sum();
+    if level1 == 0 {
+        f64::INFINITY
+    } else {
+        sum as f64 / level1 as f64
+    }
+}
+
+/// Bytes that the kernels moved, relative to the minimum; `None` without a kernel.
+fn traffic(methods: &[&Method]) -> Option<f64> {
+    let moved: u64 = methods
+        .iter()
+        .filter_map(|m| m.counts)
+        .map(|c| c.bytes)
+        .sum();
+    let minimum: u64 = methods.iter().map(|m| m.minimum_bytes).sum();
+    (minimum > 0).then(|| moved as f64 / minimum as f64)
+}
+
+/// Methods that launch kernels.
+fn kernels(graded: &Graded) -> Vec<&Method> {
+    let is_kernel = |method: &&Method| method.counts.is_some_and(|counts| counts.launches > 0);
+    graded.methods.iter().filter(is_kernel).collect()
+}
+
+/// Both tables; the second one only if there is a kernel.
+pub fn board(all: &[Graded], timed: bool) -> Vec<Table> {
+    let mut ranked: Vec<&Graded> = all.iter().collect();
+    let cost = |graded: &Graded| traffic(&kernels(graded)).unwrap_or(f64::INFINITY);
+    ranked.sort_by(|a, b| {
+        let by_steps = steps(a).total_cmp(&steps(b));
+        (b.reached.cmp(&a.reached))
+            .then(by_steps)
+            .then(cost(a).total_cmp(&cost(b)))
+            .then(a.student.cmp(&b.student))
+    });
+    let line = |(rank, graded): (usize, &&Graded)| {
+        let right = graded
+            .methods
+            .iter()
+            .filter(|m| m.replaced && m.wrong.is_none());
+        let steps = match graded.refused {
+            Some(_) => "–".into(),
+            None => format!("{:.0}%", 100. * steps(graded)),
+        };
+        let traffic = traffic(&kernels(graded));
+        vec![
+            graded.student.clone(),
+            rank.to_string(),
+            format!("{} / {}", graded.reached, graded.of),
+            right.count().to_string(),
+            steps,
+            traffic.map_or("–".into(), |ratio| format!("{ratio:.2}×")),
+        ]
+    };
+    let without = if timed {
+        ""
+    } else {
+        " Milestones that need a time are left out."
+    };
+    let by_milestone = Table {
+        title: "By milestones",
+        legend: format!(
+            "replaced: methods that are right and no longer level 1's. steps: launches, or tensors that candle makes, of level \
+             1's. traffic: bytes that the kernels moved in the simulator, of the minimum.{without}"
+        ),
+        head: vec![
+            "student",
+            "rank",
+            "milestones",
+            "replaced",
+            "steps",
+            "traffic",
+        ],
+        lines: (1..).zip(&ranked).map(line).collect(),
+    };
+    let costs = by_cost(all);
+    let mut tables = vec![by_milestone];
+    if !costs.lines.is_empty() {
+        tables.push(costs);
+    }
+    tables
+}
+
+/// Kernels of each method, the cheapest first.
+fn by_cost(all: &[Graded]) -> Table {
+    let mut lines = vec![];
+    for name in levels::OPS {
+        let of = |graded: &'_ Graded| -> Option<(super::super::child::Counts, Vec<String>)> {
+            let method = kernels(graded).into_iter().find(|m| m.name == **name)?;
+            let counts = method.counts?;
+            Some((
+                counts,
+                vec![
+                    (*name).to_string(),
+                    graded.student.clone(),
+                    counts.launches.to_string(),
+                    traffic(&[method]).map_or("–".into(), |ratio| format!("{ratio:.2}×")),
+                    counts.warps.to_string(),
+                ],
+            ))
+        };
+        let mut of_method: Vec<_> = all.iter().filter_map(of).collect();
+        of_method.sort_by(|(a, x), (b, y)| {
+            (a.bytes, a.warps, a.launches, &x[1]).cmp(&(b.bytes, b.warps, b.launches, &y[1]))
+        });
+        lines.extend(of_method.into_iter().map(|(_, line)| line));
+    }
+    Table {
+        title: "By simulated cost",
+        legend: "Kernels of each method in one call, the cheapest first: by bytes, then by instructions of warps.".into(),
+        head: vec!["method", "student", "launches", "traffic", "instructions"],
+        lines,
+    }
+}
+
+/// For a terminal.
+pub fn text(tables: &[Table]) -> String {
+    let mut text = String::new();
+    for table in tables {
+        let head: Vec<String> = table.head.iter().map(|cell| (*cell).into()).collect();
+        let mut lines = vec![Line::of(head)];
+        lines.extend(table.lines.iter().cloned().map(Line::of));
+        text += &format!("{}\n{}\n", table.title, aligned(&lines));
+    }
+    text
+}
+
+/// As a page in Markdown.
+pub fn markdown(tables: &[Table]) -> String {
+    let mut text = String::from("# Leaderboard\n");
+    for table in tables {
+        text += &format!("\n## {}\n\n| {} |\n", table.title, table.head.join(" | "));
+        text += &format!("|:--|{}\n", "--:|".repeat(table.head.len() - 1));
+        for line in &table.lines {
+            let cells: Vec<String> = line.iter().map(|cell| cell.replace('|', "\\|")).collect();
+            text += &format!("| {} |\n", cells.join(" | "));
+        }
+        text += &format!("\n{}\n", table.legend);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::child::Counts;
+    use super::*;
+
+    fn graded(student: &str, reached: usize, tensors: usize, bytes: Option<u64>) -> Graded {
+        let counts = Counts {
+            tensors,
+            launches: usize::from(bytes.is_some()),
+            bytes: bytes.unwrap_or(0),
+            warps: 7,
+            ..Counts::default()
+        };
+        Graded {
+            student: student.into(),
+            reached,
+            of: 4,
+            refused: None,
+            methods: vec![Method {
+                name: "linear".into(),
+                replaced: true,
+                counts: Some(counts),
+                level1_steps: 4,
+                minimum_bytes: 1000,
+                ..Method::default()
+            }],
+            grades: vec![],
+            seconds: 0.,
+        }
+    }
+
+    #[test]
+    fn milestones_rank_then_steps_then_traffic() {
+        let refused = Graded {
+            refused: Some("src/ops.rs:1: error".into()),
+            methods: vec![],
+            ..graded("eve", 0, 4, None)
+        };
+        let all = [
+            refused,
+            graded("dan", 2, 2, Some(1500)),
+            graded("ada|x", 3, 4, None),
+            graded("cyd", 2, 2, Some(1100)),
+            graded("bob", 2, 1, None),
+        ];
+        let tables = board(&all, false);
+        let [ranks, costs] = &tables[..] else {
+            panic!("expected two tables, found {tables:?}");
+        };
+        let column = |table: &Table, i: usize| -> Vec<String> {
+            table.lines.iter().map(|line| line[i].clone()).collect()
+        };
+        assert_eq!(column(ranks, 0), ["ada|x", "bob", "cyd", "dan", "eve"]);
+        assert_eq!(column(ranks, 4), ["100%", "25%", "50%", "50%", "–"]);
+        assert_eq!(column(ranks, 5), ["–", "–", "1.10×", "1.50×", "–"]);
+        assert_eq!(column(costs, 1), ["cyd", "dan"]);
+        assert!(markdown(&tables).contains("| ada\\|x | 1 | 3 / 4 |"));
+        assert_eq!(board(&all[4..], true).len(), 1, "no kernel, no costs");
+    }
+}

@@ -1,0 +1,123 @@
+//! `level report`: a learner's level next to the others, on one page.
+
+mod drawn;
+mod measured;
+mod page;
+mod text;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use cli::files::Output;
+use cli::own::OwnLevel;
+use data::BadInput;
+use results::Machine;
+use serde::Serialize;
+
+use measured::{Measured, Whole};
+pub use measured::{Method, compare, methods};
+
+use super::milestones::Milestones;
+use super::rung::Rung;
+
+/// Where a report goes, and how it is measured.
+#[derive(Debug)]
+pub struct Options {
+    pub json: Option<PathBuf>,
+    pub html: Option<PathBuf>,
+    pub samples: usize,
+    pub again: bool,
+}
+
+/// A report, as its JSON file has it.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    schema: u32,
+    /// Name of the level.
+    level: String,
+    /// Machine, versions, commit and date of the measurement.
+    machine: Machine,
+    whole: Whole,
+    methods: Vec<Method>,
+    milestones: Vec<Reached>,
+}
+
+/// A milestone, and whether it is reached.
+#[derive(Debug, Clone, Serialize)]
+pub struct Reached {
+    method: String,
+    kind: String,
+    task: String,
+    /// `None` before a first measurement.
+    passed: Option<bool>,
+    /// What was expected and found.
+    line: String,
+}
+
+impl Report {
+    fn new(level: &str, measured: Measured, milestones: Vec<Reached>) -> Self {
+        Self {
+            schema: 1,
+            level: level.into(),
+            machine: measured.machine().clone(),
+            whole: measured.whole,
+            methods: measured.methods,
+            milestones,
+        }
+    }
+
+    /// Number of milestones that are reached.
+    fn reached(&self) -> usize {
+        let reached = self.milestones.iter().filter(|m| m.passed == Some(true));
+        reached.count()
+    }
+
+    /// Methods that run no longer as level 1's, and are right.
+    fn replaced(&self) -> impl Iterator<Item = &Method> {
+        let methods = self.methods.iter();
+        methods.filter(|method| method.replaced && method.wrong.is_none())
+    }
+}
+
+/// The milestones, and what the progress says of them.
+fn reached(milestones: &Milestones, progress: &super::milestones::Progress) -> Vec<Reached> {
+    let of = |milestone: super::milestones::Milestone| {
+        let state = progress.get(&milestone.key());
+        Reached {
+            method: milestone.method.into(),
+            kind: milestone.kind.into(),
+            passed: state.map(|state| state.passed),
+            line: state.map_or(String::new(), |state| state.line.clone()),
+            task: milestone.task,
+        }
+    };
+    milestones.all().map(of).collect()
+}
+
+/// Measures the level, or takes what was measured before, and writes the report; returns whether no method is wrong.
+pub fn report(level: OwnLevel, options: &Options) -> Result<bool> {
+    let html = match &options.html {
+        Some(path) => path.clone(),
+        None => level.folder().join("report.html"),
+    };
+    if options.json.as_ref() == Some(&html) {
+        return Err(BadInput::new("--json", "another file than --html", html.display()).into());
+    }
+    let html = Output::new(&html)?;
+    let json = options.json.as_deref().map(Output::new).transpose()?;
+    let rung = Rung::new(level)?;
+    let measured = Measured::of(&rung, options.samples, options.again)?;
+    let milestones = reached(&rung.milestones, &rung.progress()?);
+    let report = Report::new(rung.level.name(), measured, milestones);
+    print!("{}", text::text(&report));
+    html.write(page::page(&report)?.as_bytes())?;
+    println!("page     {}", html.path().display());
+    if let Some(json) = json {
+        json.write((serde_json::to_string_pretty(&report)? + "\n").as_bytes())?;
+        println!("figures  {}", json.path().display());
+    }
+    Ok(report.methods.iter().all(|method| method.wrong.is_none()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,169 @@
+use std::collections::BTreeMap;
+
+use results::{Results, Row};
+
+use super::super::child::{Counts, Times};
+use super::*;
+
+fn row(level: u8, system: Option<&str>, speedup: f64) -> Row {
+    Row {
+        model: "lm".into(),
+        preset: "tiny".into(),
+        workload: "decode".into(),
+        level,
+        system: system.map(str::to_owned),
+        dtype: "f32".into(),
+        median_ms: 2. / speedup,
+        low_ms: 2. / speedup,
+        high_ms: 2. / speedup,
+        speedup,
+        samples: 3,
+        ..Row::default()
+    }
+}
+
+fn method(name: &str, counts: Counts, own_ms: Option<f64>) -> Method {
+    Method {
+        name: name.into(),
+        replaced: true,
+        counts: Some(counts),
+        level1_steps: 9,
+        minimum_bytes: 1000,
+        flops: 50_000_000,
+        bytes: 1_000_000,
+        times: Some(Times {
+            own_ms,
+            levels: BTreeMap::from([(1, 4.), (2, 2.)]),
+        }),
+        ..Method::default()
+    }
+}
+
+fn example() -> Report {
+    let machine = Machine {
+        name: "A <CPU>".into(),
+        commit: "abc".into(),
+        date: "2026-11-21".into(),
+        ..Machine::default()
+    };
+    let mut results = Results::new(machine.clone());
+    results.rows = vec![
+        row(1, None, 1.),
+        row(2, None, 1.25),
+        row(0, Some("mine"), 1.5),
+    ];
+    let kernel = Counts {
+        launches: 1,
+        tensors: 2,
+        bytes: 1100,
+        flops: 550,
+        warps: 7,
+    };
+    let twin = Counts {
+        tensors: 3,
+        ..Counts::default()
+    };
+    let milestone = |kind: &str, passed, line: &str| Reached {
+        method: "attention".into(),
+        kind: kind.into(),
+        task: format!("attention {kind}"),
+        passed,
+        line: line.into(),
+    };
+    Report {
+        schema: 1,
+        level: "mine".into(),
+        machine,
+        whole: Whole {
+            results,
+            bytes_per_s: 20e9,
+            flops_per_s: 200e9,
+        },
+        methods: vec![
+            method("attention", twin, Some(1.)),
+            Method {
+                instead: Some("it is a kernel, which a CPU only simulates".into()),
+                ..method("norm_linear", kernel, None)
+            },
+            Method {
+                wrong: Some("src/ops.rs:40: linear: <panicked>".into()),
+                ..Method {
+                    name: "linear".into(),
+                    ..Method::default()
+                }
+            },
+        ],
+        milestones: vec![
+            milestone("correct", Some(true), ""),
+            milestone("steps", Some(false), "found 3 < 4"),
+            milestone("traffic", None, ""),
+        ],
+    }
+}
+
+#[test]
+fn a_page_is_one_file_with_charts_tables_and_what_is_left() -> Result<()> {
+    let page = page::page(&example())?;
+    for part in [
+        "<h1>The level <code>mine</code></h1>",
+        "1 of 3 milestones reached. 2 methods are replaced: <code>attention</code>, <code>norm_linear</code>.",
+        "<th>level 2</th><th>mine</th>",
+        "<td>1.33 (1.50×)</td>",
+        "<td>attention</td><td>3 / 9</td><td>–</td><td>1.00</td><td>4.00× 2.00×</td>",
+        "<td>norm_linear</td><td>2 / 9</td><td>1.10×</td><td>–</td><td>–</td>",
+        "level 1's norm_linear here: it is a kernel",
+        "src/ops.rs:40: linear: &lt;panicked&gt;",
+        "Roofline of mine on A &lt;CPU&gt;",
+        "Your kernels below the roof of an H200",
+        "<h2>Left: 2</h2>",
+        "found 3 &lt; 4",
+        "A &lt;CPU&gt;, 0 threads",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert_eq!(page.matches("<svg").count(), 3);
+    let text = page.replace("http://www.w3.org/2000/svg", "");
+    for outside in ["http", "url(", "<script", "<link", "<img"] {
+        assert!(!text.contains(outside), "{outside}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_terminal_has_the_same_figures() {
+    let text = text::text(&example());
+    for part in [
+        "ms (speed-up)        level 1       level 2          mine",
+        "lm tiny decode  2.00 (1.00×)  1.60 (1.25×)  1.33 (1.50×)",
+        "norm_linear  2 / 9    1.10×",
+        "1 of 3 milestones reached",
+    ] {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+    for line in text.lines() {
+        assert!(line.chars().count() <= 120, "{line}");
+    }
+}
+
+#[test]
+fn a_level_without_a_method_of_its_own_has_no_roofline() -> Result<()> {
+    let mut report = example();
+    report.methods.iter_mut().for_each(|m| m.replaced = false);
+    assert!(drawn::roofline(&report)?.is_none() && drawn::simulated(&report)?.is_none());
+    let page = page::page(&report)?;
+    assert!(
+        page.contains("No method is replaced yet.") && page.contains("All methods run level 1’s.")
+    );
+    assert_eq!(page.matches("<svg").count(), 1);
+    Ok(())
+}
+
+#[test]
+fn the_json_has_machine_date_and_all_figures() -> Result<()> {
+    let json = serde_json::to_value(example())?;
+    assert_eq!(json["machine"]["date"], "2026-11-21");
+    assert_eq!(json["methods"][0]["times"]["levels"]["1"], 4.);
+    assert_eq!(json["whole"]["results"]["rows"][2]["system"], "mine");
+    assert_eq!(json["milestones"][2]["passed"], serde_json::Value::Null);
+    Ok(())
+}

@@ -1,0 +1,104 @@
+//! A report for a terminal.
+
+use models::trace::table::{Line, aligned};
+use results::Clock;
+
+use super::{Method, Report};
+use crate::compare::significant;
+
+/// Titles of the columns about methods.
+pub const METHODS: [&str; 5] = ["method", "steps", "traffic", "ms", "speed-up"];
+
+/// Explains the columns.
+pub const LEGEND: &str = "steps: of yours / of level 1. traffic: bytes that your kernels moved in the simulator / minimum bytes.\n\
+                          ms: median of yours. speed-up: over levels 1 to 5.";
+
+/// Figures of a method in the order of [`METHODS`]: its name, then what was counted and measured.
+pub fn cells(method: &Method) -> [String; 5] {
+    let none = || "–".to_owned();
+    let counts = method.counts;
+    let steps = counts.map(|counts| format!("{} / {}", counts.steps(), method.level1_steps));
+    let traffic = counts
+        .filter(|counts| counts.launches > 0)
+        .map(|counts| format!("{:.2}×", counts.bytes as f64 / method.minimum_bytes as f64));
+    let own_ms = method.times.as_ref().and_then(|times| times.own_ms);
+    let speed = |(times, own): (&super::super::child::Times, f64)| {
+        let ratio = times.levels.values().map(|ms| format!("{:.2}×", ms / own));
+        ratio.collect::<Vec<_>>().join(" ")
+    };
+    [
+        method.name.clone(),
+        steps.unwrap_or_else(none),
+        traffic.unwrap_or_else(none),
+        own_ms.map_or_else(none, significant),
+        method.times.as_ref().zip(own_ms).map_or_else(none, speed),
+    ]
+}
+
+/// Names of the columns of the whole models, and a line of times in ms for each workload.
+pub fn whole(report: &Report) -> (Vec<String>, Vec<Vec<String>>) {
+    let results = &report.whole.results;
+    let mut names: Vec<String> = vec![];
+    let mut lines = vec![];
+    for rows in results.workloads() {
+        let shown = rows.iter().filter(|row| results.is_shown(row, Clock::Host));
+        let mut line = vec![rows[0].title()];
+        let mut of_line = vec![];
+        for row in shown {
+            of_line.push(row.variant());
+            line.push(format!(
+                "{} ({:.2}×)",
+                significant(row.median_ms),
+                row.speedup
+            ));
+        }
+        if names.len() < of_line.len() {
+            names = of_line;
+        }
+        lines.push(line);
+    }
+    (names, lines)
+}
+
+/// Sentences about methods that the whole models run at level 1.
+pub fn instead(report: &Report) -> Vec<String> {
+    let instead = report.methods.iter();
+    let sentence = |method: &Method| {
+        let why = method.instead.as_ref()?;
+        Some(format!(
+            "The whole models run level 1's {} here: {why}.",
+            method.name
+        ))
+    };
+    instead.filter_map(sentence).collect()
+}
+
+pub fn text(report: &Report) -> String {
+    let mut text = format!("{}\n\n", report.machine);
+    let (names, lines) = whole(report);
+    let mut table = vec![Line::of([vec!["ms (speed-up)".into()], names].concat())];
+    table.extend(lines.into_iter().map(Line::of));
+    text += &aligned(&table);
+    for sentence in instead(report) {
+        text += &format!("{sentence}\n");
+    }
+    text.push('\n');
+    let replaced: Vec<&Method> = report.replaced().collect();
+    if replaced.is_empty() {
+        text += "No method is replaced yet: all of them run level 1's.\n";
+    } else {
+        let mut table = vec![Line::of(METHODS.map(String::from))];
+        table.extend(replaced.into_iter().map(|method| Line::of(cells(method))));
+        text += &aligned(&table);
+        text += &format!("{LEGEND}\n");
+    }
+    for wrong in report.methods.iter().filter_map(|m| m.wrong.as_ref()) {
+        text += &format!("{wrong}\n");
+    }
+    text += &format!(
+        "\n{} of {} milestones reached\n",
+        report.reached(),
+        report.milestones.len()
+    );
+    text
+}

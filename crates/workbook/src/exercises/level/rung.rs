@@ -1,0 +1,215 @@
+//! A learner's level that is built and checked, and the progress that is kept of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Result;
+use cli::own::{self, Artifacts, Built, OwnLevel};
+use data::BadInput;
+use levels::Level;
+
+use super::check::{Checker, Right, counts_of};
+use super::child::{self, Times};
+use super::milestones::{self, Milestone, Milestones, Progress, State};
+use super::texts::Texts;
+
+/// Time limit of a method's check, and of its timing, in seconds.
+pub const LIMIT: f32 = 20.;
+
+/// Options of a check.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// Levels whose time is compared with that of the methods that the learner replaced; none without `--time`.
+    pub timed: &'static [u8],
+    /// Time limit of each method.
+    pub limit: Duration,
+    /// Seed of the random numbers.
+    pub seed: u64,
+}
+
+impl Options {
+    /// A check without times, of any random numbers if there is no seed.
+    pub fn new(seed: Option<u64>) -> Self {
+        Self {
+            timed: &[],
+            limit: Duration::from_secs_f32(LIMIT),
+            // 32 bits are quick to type.
+            seed: seed.unwrap_or_else(|| rand::random::<u32>().into()),
+        }
+    }
+}
+
+/// A learner's level that is checked.
+pub struct Rung {
+    pub level: OwnLevel,
+    artifacts: Artifacts,
+    level1: Level,
+    pub milestones: Milestones,
+}
+
+/// What a check found.
+#[derive(Debug, Default)]
+pub struct Checks {
+    /// One line for each method that is wrong.
+    pub wrong: BTreeMap<&'static str, String>,
+    /// What was counted of the others.
+    pub right: BTreeMap<&'static str, Right>,
+    /// Times of those that were timed.
+    pub times: BTreeMap<&'static str, Times>,
+}
+
+/// Names of methods that are checked.
+pub fn methods_of(named: Option<&str>) -> Result<Vec<&'static str>, BadInput> {
+    let Some(named) = named else {
+        return Ok(levels::OPS.to_vec());
+    };
+    let found = levels::OPS.iter().copied().find(|method| *method == named);
+    let expected = || format!("a method: {}", levels::OPS.join(", "));
+    Ok(vec![found.ok_or_else(|| {
+        BadInput::new("METHOD", expected(), format!("{named:?}"))
+    })?])
+}
+
+impl Rung {
+    pub fn new(level: OwnLevel) -> Result<Self> {
+        Self::with(level, Artifacts::of(own::Program::Workbook)?)
+    }
+
+    /// The same where the libraries are known.
+    pub fn with(level: OwnLevel, artifacts: Artifacts) -> Result<Self> {
+        let Some(level1) = levels::level(1) else {
+            anyhow::bail!("expected level 1, found none");
+        };
+        Ok(Self {
+            level,
+            artifacts,
+            level1,
+            milestones: Milestones::read()?,
+        })
+    }
+
+    /// File of the progress.
+    fn file(&self) -> PathBuf {
+        self.level.folder().join("progress.json")
+    }
+
+    /// The progress of earlier checks.
+    pub fn progress(&self) -> Result<Progress> {
+        let file = self.file();
+        if file.is_file() {
+            Ok(child::read(&file)?)
+        } else {
+            Ok(Progress::new())
+        }
+    }
+
+    pub fn save(&self, progress: &Progress) -> Result<()> {
+        Ok(data::save_as(
+            self.file(),
+            &serde_json::to_vec_pretty(progress)?,
+        )?)
+    }
+
+    pub fn build(&self) -> Result<std::result::Result<Built, BadInput>> {
+        own::build(&self.artifacts, std::slice::from_ref(&self.level))
+    }
+
+    /// The methods whose text is no longer the one that `level new` wrote.
+    pub fn replaced(&self) -> BTreeSet<&'static str> {
+        let text = fs::read_to_string(self.level.folder().join("src/ops.rs"));
+        let own = Texts::of(&text.unwrap_or_default());
+        own.differing(&Texts::of(super::new::OPS))
+    }
+
+    /// Checks `methods` of the built level, and updates `progress`.
+    pub fn check(
+        &self,
+        built: &Built,
+        methods: &[&'static str],
+        options: Options,
+        progress: &mut Progress,
+    ) -> Result<Checks> {
+        let checker = Checker::new(&self.level, &built.program, options.limit)?;
+        let replaced = self.replaced();
+        let mut checks = Checks::default();
+        for &method in methods {
+            let right = match checker.check(method, options.seed)? {
+                Ok(right) => right,
+                Err(line) => {
+                    self.is_wrong(method, &line, progress);
+                    checks.wrong.insert(method, line);
+                    continue;
+                }
+            };
+            self.counted(method, &right, progress)?;
+            // A method that delegates to level 1 is as fast as level 1.
+            if !options.timed.is_empty() && replaced.contains(method) {
+                match checker.time(method, options.timed)? {
+                    Ok(times) => {
+                        self.timed(method, &times, progress);
+                        checks.times.insert(method, times);
+                    }
+                    Err(line) => {
+                        self.is_wrong(method, &line, progress);
+                        checks.wrong.insert(method, line);
+                        continue;
+                    }
+                }
+            }
+            checks.right.insert(method, right);
+        }
+        Ok(checks)
+    }
+
+    /// Without the right result, no other milestone counts.
+    fn is_wrong(&self, method: &str, line: &str, progress: &mut Progress) {
+        progress.retain(|key, _| key.split(' ').next() != Some(method));
+        let state = State {
+            passed: false,
+            line: line.to_owned(),
+        };
+        progress.insert(format!("{method} correct"), state);
+    }
+
+    /// Updates the milestones that need no time.
+    fn counted(&self, method: &str, right: &Right, progress: &mut Progress) -> Result<()> {
+        let (level1, minimum) = counts_of(&self.level1, method)?;
+        for milestone in self.milestones.all().filter(|m| m.method == method) {
+            let state = match milestone.kind {
+                "correct" => State {
+                    passed: true,
+                    line: String::new(),
+                },
+                "steps" => milestones::steps(right.counts, level1),
+                "traffic" => milestones::traffic(right.counts, minimum),
+                _ => continue,
+            };
+            progress.insert(milestone.key(), state);
+        }
+        Ok(())
+    }
+
+    /// Updates the milestones of a method that was timed.
+    fn timed(&self, method: &str, times: &Times, progress: &mut Progress) {
+        for milestone in self.milestones.all().filter(|m| m.method == method) {
+            if let Some(level) = milestones::compared(milestone.kind) {
+                progress.insert(milestone.key(), milestones::faster(times, level));
+            }
+        }
+    }
+
+    /// The first milestone that is not reached.
+    pub fn next<'m>(&'m self, progress: &Progress) -> Option<Milestone<'m>> {
+        let passed = |m: &Milestone| progress.get(&m.key()).is_some_and(|state| state.passed);
+        // A milestone of a method that the learner works on comes first.
+        let replaced = self.replaced();
+        let begun = |m: &Milestone| replaced.contains(m.method);
+        let open = || self.milestones.all().filter(|m| !passed(m));
+        let wrong = open().find(|m| m.kind == "correct");
+        wrong
+            .or_else(|| open().find(begun))
+            .or_else(|| open().next())
+    }
+}

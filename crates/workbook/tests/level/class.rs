@@ -1,0 +1,275 @@
+//! `level report` of a learner; `level handout` and `level grade` of a class.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::fixture::{Learner, Ran};
+use crate::solutions::{RMS_NORM, ptx};
+
+fn json(path: &Path) -> Value {
+    let text = fs::read_to_string(path);
+    serde_json::from_str(&text.unwrap_or_else(|e| panic!("{}: {e}", path.display()))).unwrap()
+}
+
+#[test]
+fn a_report_compares_a_level_and_keeps_what_it_measured() {
+    let learner = ptx();
+    learner.append(include_str!("solutions/candle.rs"));
+    learner.edit("Level1.norm_gelu(x, norm, up)", "gelu_of(x, norm, up)");
+    let report = |options: &[&str]| {
+        let command = ["exercises", "level", "report", "mine", "--samples", "1"];
+        learner.run(&[&command, options].concat())
+    };
+    let ran = report(&["--json", "mine.json"]);
+    assert!(ran.code == 0 && ran.stderr.is_empty(), "{ran:?}");
+    let figures = json(&learner.folder().join("mine.json"));
+    let method = |name: &str| -> Value {
+        let all = figures["methods"].as_array().unwrap().iter();
+        let found: Vec<&Value> = all.filter(|method| method["name"] == name).collect();
+        found[0].clone()
+    };
+    let (kernel, candle) = (method("norm_linear"), method("norm_gelu"));
+    assert_eq!(kernel["replaced"], true);
+    assert!(kernel["counts"]["bytes"].as_u64() > kernel["minimum_bytes"].as_u64());
+    assert_eq!(
+        kernel["times"]["own_ms"],
+        Value::Null,
+        "a CPU times no kernel"
+    );
+    assert!(
+        kernel["instead"]
+            .as_str()
+            .unwrap()
+            .contains("a CPU only simulates")
+    );
+    assert!(candle["times"]["own_ms"].as_f64() > Some(0.));
+    assert_eq!(candle["times"]["levels"].as_object().unwrap().len(), 5);
+    assert_eq!(method("linear")["replaced"], false);
+    let rows = figures["whole"]["results"]["rows"].as_array().unwrap();
+    let own = rows.iter().filter(|row| row["system"] == "mine");
+    assert_eq!(rows.len(), 6 * own.count());
+    assert!(figures["machine"]["date"].is_string() && figures["whole"]["flops_per_s"].is_f64());
+    let page = fs::read_to_string(learner.file("report.html")).unwrap();
+    assert!(page.contains("Roofline of mine on") && page.contains("roof of an H200"));
+
+    let again = report(&["--html", "page.html"]);
+    assert!(again.stdout.starts_with("measured on 2"), "{again:?}");
+    assert!(learner.folder().join("page.html").is_file());
+    // A wrong method is named, and the page has the others.
+    learner.edit("gelu_of(x, norm, up)", "gelu_of(x, norm, up)?.neg()");
+    let wrong = report(&[]);
+    let line = "my-exercises/levels/mine/src/ops.rs:115: norm_gelu: element";
+    assert!(wrong.code == 1 && wrong.stdout.contains(line), "{wrong:?}");
+    assert!(!wrong.stdout.contains("measured on"), "{wrong:?}");
+
+    learner.edit("gelu_of(x, norm, up)?.neg()", "gelu_of(x, norm)");
+    report(&[]).refused(&["my-exercises/levels/mine/src/ops.rs:121:", "error[E0061]"]);
+    report(&["--html", "none/a.html"]).refused(&["none/a.html: expected a file in an existing"]);
+}
+
+#[test]
+fn a_handout_is_a_starter_with_or_without_hints() {
+    let learner = Learner::new();
+    let handout =
+        |options: &[&str]| learner.run(&[&["exercises", "level", "handout"], options].concat());
+    let ran = handout(&["with"]);
+    assert!(ran.code == 0 && ran.stderr.is_empty(), "{ran:?}");
+    let text = |file: &str| fs::read_to_string(learner.folder().join(file)).unwrap();
+    // It is what `new` writes, so that no solution comes along.
+    let own = fs::read_to_string(learner.file("src/ops.rs")).unwrap();
+    assert_eq!(text("with/mine/src/ops.rs"), own);
+    assert!(text("with/mine/Cargo.toml").contains("path = \"../../../models\""));
+    assert!(text("with/MILESTONES.md").contains("silu(y)"));
+    handout(&["with"]).refused(&["with: expected the name of a new folder"]);
+
+    assert_eq!(handout(&["without", "--no-hints"]).code, 0);
+    let list = text("without/MILESTONES.md");
+    assert!(
+        list.contains("## norm_swiglu") && !list.contains("silu(y)"),
+        "{list}"
+    );
+    let own = learner.file("");
+    fs::remove_dir_all(&own).unwrap();
+    fs::rename(learner.folder().join("without/mine"), &own).unwrap();
+    let hint = learner.run(&["exercises", "level", "hint", "mine"]);
+    hint.refused(&["levels/mine: expected hints, found a handout without hints"]);
+    let check = learner.run(&["exercises", "level", "check", "mine", "linear"]);
+    assert_eq!(check.code, 0, "{check:?}");
+}
+
+/// Methods that fail in seven ways, in one crate: each costs itself alone.
+const FAULTS: [(&str, &str, &str); 7] = [
+    (
+        "Level1.linear(x, w)",
+        "panic!(\"{:?}\", (x, w).0.dims())",
+        "src/ops.rs:41:9: linear: panicked: [1, 1, 7]",
+    ),
+    (
+        "Level1.norm_linear(x, norm, w)",
+        "loop { std::hint::black_box((x, norm, w)); }",
+        "norm_linear: expected it to end within 3 s, found it still running",
+    ),
+    (
+        "Level1.segment_mean(x, segments)",
+        "Level1.segment_mean(x, segments)? * f64::NAN",
+        "segment_mean: element 0: expected",
+    ),
+    (
+        "Level1.attention(q, k, v)",
+        "Level1.attention(q, k, v)?.unsqueeze(0)",
+        "attention: expected the shape",
+    ),
+    (
+        "Level1.norm_gelu(x, norm, up)",
+        "println!(\"here\");\n        Level1.norm_gelu(x, norm, up)",
+        "norm_gelu: wrote to stdout",
+    ),
+    (
+        "Level1.embedding(ids, w)",
+        "std::hint::black_box(vec![1u8; 1 << 40]);\n        Level1.embedding(ids, w)",
+        "embedding: ended early",
+    ),
+    (
+        "Level1.linear_residual(x, w, residual)",
+        "std::fs::write(\"/tmp/candlepower-own-level\", \"\").map_err(candle_core::Error::wrap)?;\n        Level1.linear_residual(x, w, residual)",
+        "linear_residual: ",
+    ),
+];
+
+#[test]
+fn a_class_is_graded_whatever_its_submissions_do() {
+    let ada = ptx();
+    let class = ada.folder().join("class");
+    let starter = fs::read_to_string(Learner::template()).unwrap();
+    let write = |file: &str, text: &str| {
+        let path = class.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    let own = fs::read_to_string(ada.file("src/ops.rs")).unwrap();
+    write("ada/my-exercises/levels/mine/src/ops.rs", &own);
+    write(
+        "ada/my-exercises/levels/mine/kernels/rms_norm.ptx",
+        RMS_NORM,
+    );
+    write(
+        "ada/my-exercises/levels/mine/hints.json",
+        "{\"linear correct\": 2}",
+    );
+    let mut faults = starter.clone();
+    for (from, to, _) in FAULTS {
+        assert!(faults.contains(from), "{from}");
+        faults = faults.replacen(from, to, 1);
+    }
+    write("bob/ops.rs", &faults);
+    write(
+        "cyd.rs",
+        &starter.replacen("Level1.linear(x, w)", "Level1.linear(x, y)", 1),
+    );
+    write(
+        "dan/src/ops.rs",
+        &(starter.clone()
+            + "const N: u64 = { let mut n = 0; while n < u64::MAX { n += 1; } n };\npub fn n() -> u64 { N }\n"),
+    );
+    write(
+        "eve.ptx",
+        &RMS_NORM.replacen("    rcp.rn.f32 %scale, %scale;", "", 1),
+    );
+    write("notes.txt", "");
+    fs::create_dir_all(class.join("fay")).unwrap();
+    let options = ["--limit", "3", "--seed", "7", "--out", "out"];
+    let starter = ["--starter", "my-exercises/levels/mine"];
+    let command = ["exercises", "level", "grade", "class"];
+    let ran = ada.run(&[&command[..], &options, &starter].concat());
+    graded(&ada, &ran);
+}
+
+fn graded(ada: &Learner, ran: &Ran) {
+    assert_eq!(ran.code, 1, "{ran:?}");
+    let stderr = ran
+        .stderr
+        .lines()
+        .filter(|line| !line.starts_with("warning: no sandbox"));
+    assert_eq!(stderr.count(), 0, "{ran:?}");
+    let out = ada.folder().join("out");
+    let of = |student: &str| json(&out.join(format!("{student}.json")));
+    let reached = |student: &str| of(student)["reached"].as_u64().unwrap();
+    let all = levels::OPS.len() as u64;
+    assert!(reached("ada") > all, "{ran:?}");
+    assert_eq!(reached("bob"), all - FAULTS.len() as u64, "{}", of("bob"));
+    let methods = of("bob")["methods"].clone();
+    let lines: Vec<&str> = methods
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|m| m["wrong"].as_str())
+        .collect();
+    for (_, _, line) in FAULTS {
+        assert!(
+            lines.iter().any(|wrong| wrong.contains(line)),
+            "{line}: {lines:?}"
+        );
+    }
+    for (student, line) in [
+        (
+            "cyd",
+            "src/ops.rs:41:23: error[E0425]: cannot find value `y`",
+        ),
+        ("dan", "src/ops.rs:"),
+        ("fay", "expected a submission, found none"),
+    ] {
+        let refused = of(student)["refused"].as_str().unwrap().to_owned();
+        assert!(
+            reached(student) == 0 && refused.starts_with(line),
+            "{student}: {refused}"
+        );
+    }
+    // The kernel takes the place of the starter's: ada's.
+    let eve = of("eve")["methods"].clone();
+    let wrong: Vec<&str> = eve
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|m| m["wrong"].as_str())
+        .collect();
+    assert!(
+        wrong.len() == 1 && wrong[0].contains("norm_linear: element"),
+        "{wrong:?}"
+    );
+
+    let total = json(&out.join("grades.json"));
+    assert_eq!(total["submissions"].as_array().unwrap().len(), 6);
+    assert!(
+        total["not_graded"][0]["file"]
+            .as_str()
+            .unwrap()
+            .ends_with("notes.txt")
+    );
+    assert_eq!(of("ada")["grades"][0]["hints_used"], 2);
+    let xml = fs::read_to_string(out.join("junit.xml")).unwrap();
+    assert!(
+        xml.contains("<testsuite name=\"cyd\"") && xml.contains("type=\"compile\""),
+        "{xml}"
+    );
+    let board = fs::read_to_string(out.join("leaderboard.md")).unwrap();
+    assert!(board.contains("\n| ada | 1 | "), "{board}");
+    assert!(
+        board.contains("## By simulated cost") && board.contains("| norm_linear | ada | 1 | "),
+        "{board}"
+    );
+}
+
+#[test]
+fn what_is_no_class_is_refused() {
+    let learner = Learner::new();
+    let grade =
+        |options: &[&str]| learner.run(&[&["exercises", "level", "grade"], options].concat());
+    grade(&["none"]).refused(&["none: expected a folder of students' crates"]);
+    fs::create_dir(learner.folder().join("empty")).unwrap();
+    grade(&["empty"]).refused(&["empty: expected a folder of students' crates", "found none"]);
+    fs::write(learner.folder().join("empty/ada.rs"), "").unwrap();
+    grade(&["empty", "--starter", "none"])
+        .refused(&["none/src/lib.rs: expected a level of your own"]);
+}
