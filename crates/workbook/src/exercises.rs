@@ -158,7 +158,7 @@ enum Command {
         #[arg(long)]
         reveal: bool,
     },
-    /// Build a level of your own: new, check, watch, report
+    /// Build a level of your own: new, check, watch, hint, report; for teachers: handout, grade
     Level(level::LevelArgs),
     /// For teachers: write the exercises without their solutions into a new folder
     Handout {

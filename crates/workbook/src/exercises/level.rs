@@ -118,6 +118,9 @@ enum Command {
         /// Time limit of each method, in seconds
         #[arg(long, value_name = "SECONDS", default_value_t = rung::LIMIT, value_parser = super::seconds)]
         limit: f32,
+        /// Grade even where the system has no sandbox: submissions can then read and write your files
+        #[arg(long)]
+        unsandboxed: bool,
         /// Repeat a grading with the same random numbers
         #[arg(long, value_name = "N", value_parser = whole::<u64>)]
         seed: Option<u64>,
@@ -226,6 +229,7 @@ pub fn run(args: &LevelArgs, place: &Place) -> Result<bool> {
             starter,
             time,
             limit,
+            unsandboxed,
             seed,
         } => grade::grade(&grade::Grading {
             submissions: submissions.clone(),
@@ -234,6 +238,7 @@ pub fn run(args: &LevelArgs, place: &Place) -> Result<bool> {
             timed: *time,
             limit: Duration::from_secs_f32(*limit),
             seed: *seed,
+            unsandboxed: *unsandboxed,
         }),
         Command::Run {
             name,

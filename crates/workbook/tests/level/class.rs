@@ -60,12 +60,12 @@ fn a_report_compares_a_level_and_keeps_what_it_measured() {
     // A wrong method is named, and the page has the others.
     learner.edit("gelu_of(x, norm, up)", "gelu_of(x, norm, up)?.neg()");
     let wrong = report(&[]);
-    let line = "my-exercises/levels/mine/src/ops.rs:115: norm_gelu: element";
+    let line = "my-exercises/levels/mine/src/ops.rs:116: norm_gelu: element";
     assert!(wrong.code == 1 && wrong.stdout.contains(line), "{wrong:?}");
     assert!(!wrong.stdout.contains("measured on"), "{wrong:?}");
 
     learner.edit("gelu_of(x, norm, up)?.neg()", "gelu_of(x, norm)");
-    report(&[]).refused(&["my-exercises/levels/mine/src/ops.rs:121:", "error[E0061]"]);
+    report(&[]).refused(&["my-exercises/levels/mine/src/ops.rs:117:", "error[E0061]"]);
     report(&["--html", "none/a.html"]).refused(&["none/a.html: expected a file in an existing"]);
 }
 
@@ -179,7 +179,15 @@ fn a_class_is_graded_whatever_its_submissions_do() {
     );
     write("notes.txt", "");
     fs::create_dir_all(class.join("fay")).unwrap();
-    let options = ["--limit", "3", "--seed", "7", "--out", "out"];
+    let options = [
+        "--limit",
+        "3",
+        "--seed",
+        "7",
+        "--out",
+        "out",
+        "--unsandboxed",
+    ];
     let starter = ["--starter", "my-exercises/levels/mine"];
     let command = ["exercises", "level", "grade", "class"];
     let ran = ada.run(&[&command[..], &options, &starter].concat());
@@ -264,8 +272,9 @@ fn graded(ada: &Learner, ran: &Ran) {
 #[test]
 fn what_is_no_class_is_refused() {
     let learner = Learner::new();
-    let grade =
-        |options: &[&str]| learner.run(&[&["exercises", "level", "grade"], options].concat());
+    let grade = |options: &[&str]| {
+        learner.run(&[&["exercises", "level", "grade", "--unsandboxed"], options].concat())
+    };
     grade(&["none"]).refused(&["none: expected a folder of students' crates"]);
     fs::create_dir(learner.folder().join("empty")).unwrap();
     grade(&["empty"]).refused(&["empty: expected a folder of students' crates", "found none"]);

@@ -1,8 +1,11 @@
 //! `level new`, `--level mine` and `--swap norm_qkv=mine`.
 
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 
-use crate::fixture::Learner;
+use crate::fixture::{Learner, Ran};
+use crate::nvrtc;
 
 #[test]
 fn a_new_level_compiles_and_gives_the_answers_of_level_1() {
@@ -64,6 +67,65 @@ fn a_level_with_another_answer_is_not_compared() {
     assert_eq!(ran.code, 1, "{ran:?}");
     let expected = "batch10 at mine: expected logits within 1e-4 of the largest, found ";
     assert!(ran.stderr.contains(expected), "{ran:?}");
+}
+
+#[test]
+fn a_profile_shows_its_ops() {
+    let learner = Learner::new();
+    let profile = |options: &[&str]| {
+        let command = ["profile", "--model", "lm", "--workload", "decode"];
+        learner.run(&[&command[..], &["--samples", "1"], options].concat())
+    };
+    let ran = profile(&["--level", "mine", "--csv", "mine.csv"]);
+    assert!(ran.code == 0 && ran.stderr.is_empty(), "{ran:?}");
+    assert!(ran.stdout.contains("\nlm tiny, mine, decode: "), "{ran:?}");
+    let csv = fs::read_to_string(learner.folder().join("mine.csv")).unwrap();
+    assert!(csv.contains("lm,tiny,mine,f32,decode,norm_qkv,"), "{csv}");
+    profile(&["--level", "other"]).refused(&["level other: expected a level of your own"]);
+    let swapped = profile(&["--level", "3", "--swap", "norm_qkv=mine"]);
+    assert_eq!(swapped.code, 0, "{swapped:?}");
+}
+
+/// The program of level 4, which cargo builds, compiles a level, too, and its kernels in CUDA.
+#[test]
+fn an_example_swaps_a_method_in() {
+    let learner = Learner::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let example = |swap: &str| {
+        let mut command = Command::new(env!("CARGO"));
+        command.current_dir(learner.folder());
+        command.args(["run", "--quiet", "--manifest-path"]);
+        command.arg(root.join("Cargo.toml"));
+        let options = ["-p", "level4", "--example", "lm", "--", "--max-tokens", "4"];
+        command.args(options).args(["--swap", swap]);
+        Ran::from(command.output().unwrap())
+    };
+    let two = example("norm_qkv=2");
+    assert_eq!(two.code, 0, "{two:?}");
+    let mine = example("norm_qkv=mine");
+    assert_eq!((mine.code, &mine.stdout), (0, &two.stdout), "{mine:?}");
+    assert!(
+        mine.stderr.contains("level 4 with norm_qkv=mine"),
+        "{mine:?}"
+    );
+    learner.append(include_str!("solutions/copy.rs"));
+    learner.edit(
+        "        Level1.embedding(ids, w)",
+        "        copied(&Level1.embedding(ids, w)?)",
+    );
+    fs::write(
+        learner.file("kernels/copy.cu"),
+        include_str!("solutions/copy.cu"),
+    )
+    .unwrap();
+    let copied = example("embedding=mine");
+    if !nvrtc::is_missing(&copied.stderr, "a level's kernel in CUDA in an example") {
+        assert_eq!(
+            (copied.code, &copied.stdout),
+            (0, &two.stdout),
+            "{copied:?}"
+        );
+    }
 }
 
 #[test]

@@ -14,6 +14,7 @@ use classroom::junit::junit;
 use classroom::printable;
 use cli::own::{Artifacts, OwnLevel, Program};
 use cli::progress::Progress;
+use data::BadInput;
 use serde::Serialize;
 
 use self::class::{Class, NAME, Submission};
@@ -33,6 +34,8 @@ pub struct Grading {
     pub timed: bool,
     pub limit: Duration,
     pub seed: Option<u64>,
+    /// Whether to grade on a system without a sandbox.
+    pub unsandboxed: bool,
 }
 
 /// What a submission got, as its JSON file has it.
@@ -67,6 +70,12 @@ struct Total<'g> {
 /// Grades all submissions; returns whether each has reached every milestone.
 pub fn grade(grading: &Grading) -> Result<bool> {
     let class = Class::read(&grading.submissions)?;
+    if let Err(reason) = sandbox::available()
+        && !grading.unsandboxed
+    {
+        let expected = "a sandbox for submissions, or `--unsandboxed`";
+        return Err(BadInput::new("grade", expected, reason).into());
+    }
     if let Some(starter) = &grading.starter {
         OwnLevel::at(starter)?;
     }

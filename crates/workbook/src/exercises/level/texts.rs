@@ -11,7 +11,11 @@ use anyhow::{Context, Result};
 #[derive(Debug, PartialEq, Eq)]
 pub struct Texts {
     methods: BTreeMap<&'static str, String>,
-    /// Files by their path in the crate; `src/ops.rs` stands for its lines outside of methods.
+    /// Lines of `src/ops.rs` outside of methods that give names their meaning.
+    names: String,
+    /// Its other lines: the learner's functions.
+    functions: String,
+    /// Other files by their path in the crate.
     others: BTreeMap<PathBuf, Vec<u8>>,
 }
 
@@ -50,13 +54,15 @@ impl Texts {
     /// Cuts `src/ops.rs` into methods and the rest; a method ends at a line `    }`.
     pub fn of(ops: &str) -> Self {
         let mut methods: BTreeMap<&str, String> = BTreeMap::new();
-        let (mut rest, mut inside) = (String::new(), None);
+        let (mut names, mut functions, mut inside) = (String::new(), String::new(), None);
+        let is_name = |line: &str| NAMES.iter().any(|begin| line.starts_with(begin));
         for line in ops.lines() {
             let begins = |method: &&&str| line.starts_with(&format!("    fn {method}("));
             inside = inside.or_else(|| levels::OPS.iter().find(begins));
             match inside {
                 Some(method) => *methods.entry(method).or_default() += &format!("{line}\n"),
-                None => rest += &format!("{line}\n"),
+                None if is_name(line) => names += &format!("{line}\n"),
+                None => functions += &format!("{line}\n"),
             }
             if line == "    }" {
                 inside = None;
@@ -64,7 +70,9 @@ impl Texts {
         }
         Self {
             methods,
-            others: [("src/ops.rs".into(), rest.into_bytes())].into(),
+            names,
+            functions,
+            others: BTreeMap::new(),
         }
     }
 
@@ -78,6 +86,8 @@ impl Texts {
         };
         let mut changed = Changed {
             methods: self.differing(before),
+            functions: self.functions != before.functions,
+            all: self.names != before.names,
             ..Changed::default()
         };
         let files = |texts: &Self| -> BTreeSet<PathBuf> {
@@ -106,7 +116,7 @@ impl Texts {
     /// A number that differs for other texts.
     pub fn hash(&self) -> String {
         let mut hasher = DefaultHasher::new();
-        (&self.methods, &self.others).hash(&mut hasher);
+        (&self.methods, &self.names, &self.functions, &self.others).hash(&mut hasher);
         format!("{:016x}", hasher.finish())
     }
 }
@@ -116,6 +126,8 @@ impl Texts {
 pub struct Changed {
     /// Methods in `src/ops.rs`.
     pub methods: BTreeSet<&'static str>,
+    /// Whether functions outside of methods changed, which the replaced methods may call.
+    pub functions: bool,
     /// Files of kernels, relative to the crate.
     pub kernels: BTreeSet<PathBuf>,
     /// Whether something else changed, which may concern all methods.
@@ -127,6 +139,16 @@ impl Changed {
         *self == Self::default()
     }
 }
+
+/// Beginnings of lines after whose change any method may do something else, those that call level 1, too.
+const NAMES: [&str; 6] = [
+    "use ",
+    "mod ",
+    "impl",
+    "struct ",
+    "pub struct ",
+    "macro_rules",
+];
 
 /// Whether a file holds kernels and nothing that other files include.
 fn is_kernel(file: &Path) -> bool {
@@ -158,6 +180,18 @@ mod tests {
             ..Changed::default()
         };
         assert_eq!(after("pub struct Own;", "pub struct Other;"), all);
+        assert_eq!(
+            after("use level1::Level1;", "use level2::Level2 as Level1;"),
+            all
+        );
+        let functions = Changed {
+            functions: true,
+            ..Changed::default()
+        };
+        assert_eq!(
+            after("impl Ops", "fn two() -> u8 { 2 }\nimpl Ops"),
+            functions
+        );
         assert_eq!(before.changed(None), all);
         let mut with = Texts::of(text);
         let file = |name: &str| PathBuf::from(name);

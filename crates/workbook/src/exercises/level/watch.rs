@@ -31,14 +31,16 @@ impl Known {
     }
 
     /// Methods whose results a change may change.
-    fn concerned(&self, changed: &Changed) -> Vec<&'static str> {
+    fn concerned(&self, changed: &Changed, replaced: &BTreeSet<&'static str>) -> Vec<&'static str> {
         let may_use = |method: &str| match self.files.get(method) {
             Some(files) => changed.kernels.iter().any(|file| files.contains(file)),
             None => true,
         };
         let is_concerned = |method: &&str| {
             let text = changed.all || changed.methods.contains(*method);
-            text || !changed.kernels.is_empty() && may_use(method)
+            let calls = changed.functions
+                && (replaced.contains(method) || !self.files.contains_key(method));
+            text || calls || !changed.kernels.is_empty() && may_use(method)
         };
         levels::OPS.iter().copied().filter(is_concerned).collect()
     }
@@ -78,7 +80,7 @@ fn pass(checked: &Rung, changed: &Changed, known: &mut Known, begin: Instant) ->
         }
     };
     let mut progress = checked.progress()?;
-    let methods = known.concerned(changed);
+    let methods = known.concerned(changed, &checked.replaced());
     let checks = checked.check(&built, &methods, Options::new(None), &mut progress)?;
     known.learn(&methods, &checks);
     checked.save(&progress)?;
@@ -150,9 +152,11 @@ mod tests {
         let changed = |kernels: &[&str], methods: &[&'static str], all| Changed {
             kernels: kernels.iter().map(|name| file(name)).collect(),
             methods: methods.iter().copied().collect(),
+            functions: false,
             all,
         };
-        let of = |changed| known.concerned(&changed);
+        let replaced = ["linear"].into();
+        let of = |changed| known.concerned(&changed, &replaced);
         // What is known of `attention` is nothing: its last check failed.
         assert_eq!(
             of(changed(&["a.ptx"], &[], false)),
@@ -161,5 +165,10 @@ mod tests {
         assert_eq!(of(changed(&["b.ptx"], &[], false)), ["attention"]);
         assert_eq!(of(changed(&[], &["linear"], false)), ["linear"]);
         assert_eq!(of(changed(&[], &[], true)), levels::OPS);
+        let functions = Changed {
+            functions: true,
+            ..Changed::default()
+        };
+        assert_eq!(of(functions), ["linear", "attention"]);
     }
 }
