@@ -170,7 +170,7 @@ pub fn check(
         return Ok(Err(Failure::new(Part::Text, place, what)));
     }
     match exercise.language {
-        Language::Rust => tools.rust.check(exercise, path, seed),
+        Language::Rust => tools.rust.check(exercise, path, text, seed),
         Language::Ptx => kernel::check(exercise, path, text, text, seed, first),
         Language::Cuda => match (tools.cuda)(path, text)? {
             Ok(ptx) => kernel::check(exercise, path, text, &ptx, seed, first),

@@ -1,5 +1,5 @@
 //! An exercise in its folder: `exercise.toml`, `page.md`, `solution.*` (in a handout `starter.*`), `check.rs`
-//! for Rust, and `wrong.toml`.
+//! and `calls.rs` for Rust, and `wrong.toml`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub enum Language {
     Ptx,
     /// Compiled by NVRTC, then checked in the simulator.
     Cuda,
-    /// Compiled by rustc together with its check.
+    /// Compiled by rustc, and called by its check.
     Rust,
 }
 
