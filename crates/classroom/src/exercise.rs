@@ -1,5 +1,5 @@
 //! An exercise in its folder: `exercise.toml`, `page.md`, `solution.*` (in a handout `starter.*`), `check.rs`
-//! for Rust, and `wrong.toml`.
+//! and `calls.rs` for Rust, and `wrong.toml`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub enum Language {
     Ptx,
     /// Compiled by NVRTC, then checked in the simulator.
     Cuda,
-    /// Compiled by rustc together with its check.
+    /// Compiled by rustc, and called by its check.
     Rust,
 }
 
@@ -64,7 +64,9 @@ impl Exercise {
     /// # Errors
     /// A file is missing or invalid.
     pub fn read(folder: &Path) -> Result<Self, BadInput> {
-        let spec: Spec = toml(&folder.join("exercise.toml"))?;
+        let file = folder.join("exercise.toml");
+        let spec: Spec = toml(&file)?;
+        spec.check().map_err(|bad| in_file(&file, bad))?;
         let named = |stem: &str| {
             let candidates = Language::ALL.map(|(e, l)| (folder.join(format!("{stem}.{e}")), l));
             candidates.into_iter().find(|(path, _)| path.is_file())
@@ -97,6 +99,11 @@ impl Exercise {
             starter,
             solution,
         })
+    }
+
+    /// An error about `exercise.toml`, with the name of that file.
+    pub fn in_toml(&self, bad: BadInput) -> BadInput {
+        in_file(&self.folder.join("exercise.toml"), bad)
     }
 
     /// Name without the number: `row-sum`.
@@ -209,7 +216,13 @@ fn folders(root: &Path) -> Result<Vec<PathBuf>, BadInput> {
 }
 
 fn text(path: &Path) -> Result<String, BadInput> {
-    fs::read_to_string(path).map_err(|e| BadInput::unreadable(path, &e))
+    data::read_text(path)
+}
+
+/// An error about a part of `file`, with its name.
+fn in_file(file: &Path, bad: BadInput) -> BadInput {
+    let what = format!("{}: {}", file.display(), bad.what);
+    BadInput::new(what, bad.expected, bad.found)
 }
 
 fn toml<T: DeserializeOwned>(path: &Path) -> Result<T, BadInput> {

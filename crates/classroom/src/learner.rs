@@ -34,7 +34,7 @@ impl Progress {
         if !path.exists() {
             return Ok(Self::default());
         }
-        let text = fs::read_to_string(&path).map_err(|e| BadInput::unreadable(&path, &e))?;
+        let text = data::read_text(&path)?;
         let expected = "a file written by `exercises`, or no file";
         serde_json::from_str(&text).map_err(|e| bad(&path, expected, e))
     }
@@ -100,7 +100,7 @@ impl Learner {
     /// The folder cannot be written, or the file in it is not a progress.
     pub fn predict(&mut self, exercise: &Exercise) -> Result<Option<&Predictions>, BadInput> {
         // The check reports an unreadable file.
-        let text = fs::read_to_string(self.file(exercise)).unwrap_or_default();
+        let text = data::read_text(&self.file(exercise)).unwrap_or_default();
         let is_first = !self.progress.predictions.contains_key(&exercise.id);
         if let Some(predictions) = predictions(exercise, &text).filter(|_| is_first) {
             self.keep(|progress| {
@@ -142,7 +142,7 @@ impl Learner {
             self.keep(|progress| _ = progress.passed.remove(&exercise.id))?;
         }
         let path = self.file(exercise);
-        if fs::read(&path).is_ok_and(|text| text == exercise.starter.as_bytes()) {
+        if data::read(&path).is_ok_and(|text| text == exercise.starter.as_bytes()) {
             return Ok(None);
         }
         let name = |n| match n {
@@ -195,7 +195,7 @@ impl Learner {
         let mut number = 0;
         self.keep(|progress| {
             let taken = progress.hints.entry(exercise.id.clone()).or_default();
-            *taken = (*taken + 1).min(hints.len());
+            *taken = taken.saturating_add(1).min(hints.len());
             number = *taken;
         })?;
         Ok((number, &hints[number - 1]))
