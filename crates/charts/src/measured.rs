@@ -76,11 +76,12 @@ impl MeasuredChart {
         let ridge = self.roof.ridge();
         let ends = [low.min(ridge) / 2., high.max(ridge) * 4.];
         let rates = shown.iter().flat_map(|kernel| kernel.shown());
-        let least = rates
-            .map(|(_, rate)| rate)
-            .fold(self.roof.at(ends[0]), f64::min);
-        let above = (self.roof.peak / least).powf(NAMES / (1. - NAMES));
-        let y = [least, self.roof.peak * above].into_iter();
+        let rates: Vec<f64> = rates.map(|(_, rate)| rate).collect();
+        let least = rates.iter().copied().fold(self.roof.at(ends[0]), f64::min);
+        // A rate above the peak says that the peak was measured too low.
+        let most = rates.iter().copied().fold(self.roof.peak, f64::max);
+        let above = (most / least).powf(NAMES / (1. - NAMES));
+        let y = [least, most * above].into_iter();
         let x = Scale::around(ends.into_iter(), 0., true)?;
         Some([x, Scale::around(y, 0.02, true)?])
     }

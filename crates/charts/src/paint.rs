@@ -112,9 +112,20 @@ pub fn paints(names: &[&str]) -> Vec<Paint> {
     let is_taken = |colour: &RGBColor| taken.contains(colour);
     let none_is_free = PALETTE.iter().all(is_taken);
     let is_free = |paint: &Paint| none_is_free || !is_taken(&paint.colour);
-    let mut unknown = (0..).map(plain).filter(is_free);
-    let paint = |name: &&str| known(name).or_else(|| unknown.next());
-    names.iter().filter_map(paint).collect()
+    let mut free = (0..).map(plain).filter(is_free);
+    let mut unknown: Vec<(&str, Paint)> = vec![];
+    let mut looks = vec![];
+    for name in names {
+        let seen = unknown.iter().find(|(seen, _)| seen == name);
+        let look = known(name).or(seen.map(|(_, look)| *look));
+        let look = look.or_else(|| {
+            let look = free.next()?;
+            unknown.push((name, look));
+            Some(look)
+        });
+        looks.extend(look);
+    }
+    looks
 }
 
 /// Returns the look of `level 5`, `level 5 in a graph`, `PyTorch compile`; text after a comma is ignored.
@@ -217,6 +228,8 @@ mod tests {
         let paints = paints(&names);
         let own = paints[5].colour;
         assert!(paints[..5].iter().all(|paint| paint.colour != own));
+        let twice = super::paints(&["mine", "level 1", "mine"]);
+        assert_eq!(twice[0], twice[2]);
     }
 
     #[test]

@@ -55,6 +55,29 @@ fn candles_ops_make_fewer_steps() {
     assert_eq!(lm("mine"), lm("1"));
 }
 
+/// What the chapter shows.
+#[test]
+fn the_books_examples_are_right_and_make_fewer_steps() {
+    let learner = Learner::new();
+    learner.append(include_str!("solutions/swiglu.rs"));
+    learner.append(include_str!("solutions/norm_twin.rs"));
+    learner.edit(
+        "        Level1.norm_swiglu(x, norm, gate_up)",
+        "        swiglu_of(x, norm, gate_up)",
+    );
+    learner.edit(
+        "        Level1.norm_linear(x, norm, w)",
+        "        norm_linear_twin(x, norm, w)",
+    );
+    for method in ["norm_swiglu", "norm_linear"] {
+        right(&check(&learner, method, &["--time"]));
+        let (reached, line) = state(&learner, &format!("{method} steps"));
+        assert!(reached, "{method}: {line}");
+        let (_, line) = state(&learner, &format!("{method} faster1"));
+        assert!(line.contains("times the speed of level 1 ("), "{line}");
+    }
+}
+
 #[test]
 fn a_kernel_in_ptx_is_right_in_the_simulator() {
     let learner = ptx();

@@ -210,6 +210,11 @@ fn wrong_code_is_rejected_and_costs_nothing_else() {
             &["ops.rs:40: linear: "],
         ),
         (
+            "a twin",
+            "        if level_kit::on_cpu(x.device()) {\n            return Level1.linear(x, w)? * 2.;\n        }\n        Level1.linear(x, w)",
+            &["ops.rs:40: linear: element 0: expected"],
+        ),
+        (
             "no bias",
             "        Level1.linear(x, &Linear::new(w.weight.tensor().clone(), None))",
             &["linear: element"],

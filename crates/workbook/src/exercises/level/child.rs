@@ -42,6 +42,8 @@ pub struct Ran {
     /// The error that it returned.
     pub error: Option<String>,
     pub outputs: Vec<Output>,
+    /// Results without the simulator, where a method may choose its CPU twin.
+    pub on_cpu: Vec<Output>,
     pub counts: Counts,
     pub findings: Vec<Found>,
     /// Names of the kernels that the simulator ran.
@@ -122,10 +124,7 @@ pub fn observe(call: &Call, ops: &Level) -> Result<Ran> {
             ran.counts.tensors = tensors;
             ran.outputs = outputs.iter().map(output).collect::<Result<_>>()?;
         }
-        Err(error) => {
-            let said = error.to_string();
-            ran.error = Some(said.lines().next().unwrap_or_default().to_owned());
-        }
+        Err(error) => ran.error = Some(first_line(&error)),
     }
     Ok(ran)
 }
@@ -142,10 +141,34 @@ fn output(y: &Tensor) -> Result<Output> {
     })
 }
 
+/// The same, and a second time without the simulator, in which a method may run other code. Counts of a method that
+/// launches no kernel are those of the second time.
+fn twice(call: &Call, ops: &Level) -> Result<Ran> {
+    let mut ran = observe(call, ops)?;
+    if ran.error.is_some() || !ran.findings.is_empty() {
+        return Ok(ran);
+    }
+    match poisoned(|| count_tensors(|| call.run(&**ops))) {
+        Ok((outputs, tensors)) => {
+            ran.on_cpu = outputs.iter().map(output).collect::<Result<_>>()?;
+            if ran.counts.launches == 0 {
+                ran.counts.tensors = tensors;
+            }
+        }
+        Err(error) => ran.error = Some(first_line(&error)),
+    }
+    Ok(ran)
+}
+
+fn first_line(error: &candle_core::Error) -> String {
+    let said = error.to_string();
+    said.lines().next().unwrap_or_default().to_owned()
+}
+
 /// Calls `method` of the level `name` as [`all`] lists it, and writes what happened to `out`.
 pub fn run(name: &Name, method: &str, seed: u64, out: &Path) -> Result<bool> {
     let ops = name.find("NAME")?;
-    let ran = (0..all().len()).map(|i| observe(&draw(method, seed, i)?, &ops));
+    let ran = (0..all().len()).map(|i| twice(&draw(method, seed, i)?, &ops));
     let ran = ran.collect::<Result<Vec<Ran>>>()?;
     data::save_as(out, &serde_json::to_vec(&ran)?)?;
     Ok(true)

@@ -101,17 +101,24 @@ fn of<'m>(kind: &'m Kind, method: &'m Method) -> Option<Milestone<'m>> {
 }
 
 /// Whether a milestone is reached, and the figures that say so.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
     pub passed: bool,
     pub line: String,
+    /// Whether it needs a GPU, which this machine lacks.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub needs_gpu: bool,
 }
 
 /// States by [`Milestone::key`].
 pub type Progress = BTreeMap<String, State>;
 
 fn state(passed: bool, line: String) -> State {
-    State { passed, line }
+    State {
+        passed,
+        line,
+        needs_gpu: false,
+    }
 }
 
 /// `steps`: compared with level 1.
@@ -150,7 +157,10 @@ pub fn traffic(own: Counts, minimum: u64) -> State {
 pub fn faster(times: &Times, level: u8) -> State {
     let Some(own_ms) = times.own_ms else {
         let line = "expected Rust code, which this CPU can time, found a kernel, which needs a GPU";
-        return state(false, line.into());
+        return State {
+            needs_gpu: true,
+            ..state(false, line.into())
+        };
     };
     let level_ms = times.levels.get(&level).copied().unwrap_or(f64::NAN);
     let line = format!(
@@ -224,7 +234,8 @@ mod tests {
             over,
             State {
                 passed: false,
-                line: line.into()
+                line: line.into(),
+                needs_gpu: false
             }
         );
         assert!(!traffic(counts(0, 0), 1000).passed);

@@ -14,7 +14,7 @@ use data::BadInput;
 use results::Machine;
 use serde::Serialize;
 
-use measured::{Measured, Whole};
+use measured::{LEVELS, Measured, Whole};
 pub use measured::{Method, compare, methods};
 
 use super::milestones::Milestones;

@@ -56,7 +56,7 @@ pub fn print(milestones: &Milestones, progress: &Progress) {
 /// Prints the next milestone, and what is missing.
 pub fn print_next(checked: &Rung, progress: &Progress) {
     let Some(next) = checked.next(progress) else {
-        println!("All milestones are reached.");
+        println!("All milestones are reached that this machine can measure.");
         return;
     };
     println!("Next: {}.", next.task);

@@ -167,8 +167,8 @@ impl Rung {
     fn is_wrong(&self, method: &str, line: &str, progress: &mut Progress) {
         progress.retain(|key, _| key.split(' ').next() != Some(method));
         let state = State {
-            passed: false,
             line: line.to_owned(),
+            ..State::default()
         };
         progress.insert(format!("{method} correct"), state);
     }
@@ -180,7 +180,7 @@ impl Rung {
             let state = match milestone.kind {
                 "correct" => State {
                     passed: true,
-                    line: String::new(),
+                    ..State::default()
                 },
                 "steps" => milestones::steps(right.counts, level1),
                 "traffic" => milestones::traffic(right.counts, minimum),
@@ -200,9 +200,13 @@ impl Rung {
         }
     }
 
-    /// The first milestone that is not reached.
+    /// The first milestone that is not reached and can be measured here.
     pub fn next<'m>(&'m self, progress: &Progress) -> Option<Milestone<'m>> {
-        let passed = |m: &Milestone| progress.get(&m.key()).is_some_and(|state| state.passed);
+        // What needs a GPU cannot be next without one.
+        let passed = |m: &Milestone| {
+            let state = progress.get(&m.key());
+            state.is_some_and(|state| state.passed || state.needs_gpu)
+        };
         // A milestone of a method that the learner works on comes first.
         let replaced = self.replaced();
         let begun = |m: &Milestone| replaced.contains(m.method);

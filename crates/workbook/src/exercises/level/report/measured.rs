@@ -23,7 +23,7 @@ use super::super::texts::Texts;
 use crate::compare;
 
 /// All levels.
-const LEVELS: &[u8] = &[1, 2, 3, 4, 5];
+pub const LEVELS: &[u8] = &[1, 2, 3, 4, 5];
 
 /// Time limit of the comparison of whole models.
 const LONGEST: Duration = Duration::from_secs(600);

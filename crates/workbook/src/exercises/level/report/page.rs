@@ -2,12 +2,9 @@
 
 use anyhow::Result;
 
-use super::{Method, Reached, Report, drawn, text};
+use super::{Reached, Report, drawn, text};
 
 const STYLE: &str = include_str!("page.css");
-
-/// Milestones that are left, at most.
-const LEFT: usize = 10;
 
 pub fn page(report: &Report) -> Result<String> {
     let name = escaped(&report.level);
@@ -69,10 +66,7 @@ fn methods(report: &Report) -> Result<String> {
     for line in wrong {
         section += &format!("<p class=\"bad\">{}</p>\n", escaped(line));
     }
-    let lines: Vec<Vec<String>> = report
-        .replaced()
-        .map(|method: &Method| text::cells(method).into())
-        .collect();
+    let lines: Vec<Vec<String>> = report.replaced().map(text::cells).collect();
     if lines.is_empty() {
         section += "<p>All methods run level 1’s.</p>\n";
         return Ok(section);
@@ -132,19 +126,33 @@ fn milestones(report: &Report) -> String {
     if left.is_empty() {
         return section + "<p class=\"good\">All milestones are reached.</p>\n";
     }
-    section += &format!("<h2>Left: {}</h2>\n<ul>\n", left.len());
-    for milestone in left.iter().take(LEFT) {
-        let line = match &*milestone.line {
-            "" => String::new(),
-            line => format!("<br><span class=\"soft\">{}</span>", escaped(line)),
-        };
-        section += &format!("<li>{}{line}</li>\n", escaped(&milestone.task));
+    section += &format!("<h2>Left: {}</h2>\n", left.len());
+    let is_begun = |milestone: &&&Reached| {
+        report
+            .replaced()
+            .any(|method| method.name == milestone.method)
+    };
+    let begun: Vec<&&Reached> = left.iter().filter(is_begun).collect();
+    if !begun.is_empty() {
+        section += "<p>Of the methods that you replaced:</p>\n<ul>\n";
+        for milestone in begun {
+            let line = match &*milestone.line {
+                "" => String::new(),
+                line => format!("<br><span class=\"soft\">{}</span>", escaped(line)),
+            };
+            section += &format!("<li>{}{line}</li>\n", escaped(&milestone.task));
+        }
+        section += "</ul>\n";
     }
-    section += "</ul>\n";
-    if left.len() > LEFT {
-        section += &format!("<p>… and {} more</p>\n", left.len() - LEFT);
+    section += "<p>Of the others:</p>\n<ul>\n";
+    for kind in kinds {
+        let of_kind = left.iter().filter(|m| m.kind == kind && !is_begun(m));
+        let methods: Vec<&str> = of_kind.map(|m| &*m.method).collect();
+        if !methods.is_empty() {
+            section += &format!("<li><b>{kind}</b>: {}</li>\n", methods.join(", "));
+        }
     }
-    section
+    section + "</ul>\n"
 }
 
 fn figure(class: &str, label: &str, svg: &str) -> String {

@@ -109,7 +109,7 @@ fn a_page_is_one_file_with_charts_tables_and_what_is_left() -> Result<()> {
         "1 of 3 milestones reached. 2 methods are replaced: <code>attention</code>, <code>norm_linear</code>.",
         "<th>level 2</th><th>mine</th>",
         "<td>1.33 (1.50×)</td>",
-        "<td>attention</td><td>3 / 9</td><td>–</td><td>1.00</td><td>4.00× 2.00×</td>",
+        "<td>attention</td><td>3 / 9</td><td>–</td><td>1.00</td><td>4.00×</td><td>2.00×</td><td>–</td>",
         "<td>norm_linear</td><td>2 / 9</td><td>1.10×</td><td>–</td><td>–</td>",
         "level 1's norm_linear here: it is a kernel",
         "src/ops.rs:40: linear: &lt;panicked&gt;",

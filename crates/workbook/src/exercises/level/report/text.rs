@@ -3,18 +3,20 @@
 use models::trace::table::{Line, aligned};
 use results::Clock;
 
-use super::{Method, Report};
+use super::{LEVELS, Method, Report};
 use crate::compare::significant;
 
 /// Titles of the columns about methods.
-pub const METHODS: [&str; 5] = ["method", "steps", "traffic", "ms", "speed-up"];
+pub const METHODS: [&str; 9] = [
+    "method", "steps", "traffic", "ms", "over 1", "over 2", "over 3", "over 4", "over 5",
+];
 
 /// Explains the columns.
 pub const LEGEND: &str = "steps: of yours / of level 1. traffic: bytes that your kernels moved in the simulator / minimum bytes.\n\
-                          ms: median of yours. speed-up: over levels 1 to 5.";
+                          ms: median of yours. over 1: speed-up over level 1.";
 
 /// Figures of a method in the order of [`METHODS`]: its name, then what was counted and measured.
-pub fn cells(method: &Method) -> [String; 5] {
+pub fn cells(method: &Method) -> Vec<String> {
     let none = || "–".to_owned();
     let counts = method.counts;
     let steps = counts.map(|counts| format!("{} / {}", counts.steps(), method.level1_steps));
@@ -22,17 +24,18 @@ pub fn cells(method: &Method) -> [String; 5] {
         .filter(|counts| counts.launches > 0)
         .map(|counts| format!("{:.2}×", counts.bytes as f64 / method.minimum_bytes as f64));
     let own_ms = method.times.as_ref().and_then(|times| times.own_ms);
-    let speed = |(times, own): (&super::super::child::Times, f64)| {
-        let ratio = times.levels.values().map(|ms| format!("{:.2}×", ms / own));
-        ratio.collect::<Vec<_>>().join(" ")
+    let speed = |level: &u8| {
+        let level_ms = method.times.as_ref()?.levels.get(level)?;
+        Some(format!("{:.2}×", level_ms / own_ms?))
     };
-    [
+    let mut cells = vec![
         method.name.clone(),
         steps.unwrap_or_else(none),
         traffic.unwrap_or_else(none),
         own_ms.map_or_else(none, significant),
-        method.times.as_ref().zip(own_ms).map_or_else(none, speed),
-    ]
+    ];
+    cells.extend(LEVELS.iter().map(|level| speed(level).unwrap_or_else(none)));
+    cells
 }
 
 /// Names of the columns of the whole models, and a line of times in ms for each workload.
