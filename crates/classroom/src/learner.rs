@@ -211,3 +211,29 @@ impl Learner {
 fn bad(path: &Path, expected: &str, found: impl std::fmt::Display) -> BadInput {
     BadInput::new(path.display(), expected, found)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A progress that was edited, or that has no end.
+    #[test]
+    fn an_odd_progress_is_no_panic() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../exercises");
+        let exercises = crate::exercise::all(&root).unwrap();
+        let exercise = &exercises[0];
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(PROGRESS);
+        let text = format!("{{\"hints\": {{{:?}: {}}}}}", exercise.id, u64::MAX);
+        fs::write(&file, text).unwrap();
+        let mut learner = Learner::open(folder.path()).unwrap();
+        assert_eq!(learner.hint(exercise).unwrap().0, 3);
+        #[cfg(unix)]
+        {
+            fs::remove_file(&file).unwrap();
+            std::os::unix::fs::symlink("/dev/zero", &file).unwrap();
+            let bad = Learner::open(folder.path()).unwrap_err().to_string();
+            assert!(bad.contains("expected at most 268435456 bytes"), "{bad}");
+        }
+    }
+}

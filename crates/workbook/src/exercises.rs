@@ -2,6 +2,7 @@
 
 mod learn;
 mod level;
+mod package;
 mod sheet;
 mod teach;
 mod tools;
