@@ -253,9 +253,9 @@ impl<'a> Launch<'a> {
 
     /// Makes it a programmatic dependent launch: in a [chain](chained) it may start before the launch before has ended.
     ///
-    /// Every thread of the kernel that reads or writes an argument, other than reading [constants](Self::constant) and
-    /// [updates](Self::update), has to execute `griddepcontrol.wait` first, or has to be behind a barrier after one that
-    /// does. The simulator reports an access that comes too early.
+    /// Before a thread accesses an argument, other than to read a [constant](Self::constant) or an
+    /// [update](Self::update), it has to execute `griddepcontrol.wait`, or to meet a thread that has at a barrier. The
+    /// simulator reports an access that comes too early.
     pub fn programmatic(mut self) -> Self {
         self.programmatic = true;
         self

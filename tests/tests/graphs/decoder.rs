@@ -17,13 +17,7 @@ fn level5() -> Level {
 
 /// Reads `count` random tokens in each of `batch` sequences after a prompt of `start`, and starts again where the context
 /// ends. The logits of replays, whose launches may overlap, equal those of separate launches bit by bit.
-fn decode(
-    seed: u64,
-    dtype: DType,
-    batch: usize,
-    start: usize,
-    count: usize,
-) -> models::Result<()> {
+fn decode(seed: u64, dtype: DType, batch: usize, start: usize, count: usize) -> models::Result<()> {
     let device = gpu()?;
     if !tests::watchable(5, dtype, &device) {
         return Ok(());

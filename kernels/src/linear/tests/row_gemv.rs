@@ -59,9 +59,10 @@ fn compare(
     let all = sums(&x64, &w64, (1, n, k));
     for (bias, residual) in [(false, false), (true, false), (false, true), (true, true)] {
         let layer = Linear::new(w.clone(), bias.then(|| b.clone()));
-        let call = match residual {
-            false => Call::linear(&x, &layer)?,
-            true => Call::residual(&x, &layer, &r)?,
+        let call = if residual {
+            Call::residual(&x, &layer, &r)?
+        } else {
+            Call::linear(&x, &layer)?
         };
         let what = format!("{n}×{k} {dtype:?} {device:?} {shifted} {bias} {residual}");
         if dtype == DType::F32 && k > 1536 {
