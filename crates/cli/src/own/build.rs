@@ -1,5 +1,6 @@
 //! Compiles learners' levels and links them to a program.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -48,9 +49,15 @@ fn run(
         .open_files(4096)
         .processes(64)
         .output(16 << 20);
+    // Where the compiler makes its temporary folder.
+    command.current_dir(folder);
     if levels.iter().any(OwnLevel::is_confined) {
+        let set = command.get_envs();
+        let set: Vec<(OsString, OsString)> = set
+            .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())))
+            .collect();
         let path = std::env::var_os("PATH").unwrap_or_default();
-        command.env_clear().env("PATH", path);
+        command.env_clear().envs(set).env("PATH", path);
         // The linker's temporary files.
         command.env("TMPDIR", folder);
         limits = limits.readable(&artifacts.sysroot).writable(folder);

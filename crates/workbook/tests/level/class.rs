@@ -223,7 +223,7 @@ fn graded(ada: &Learner, ran: &Ran) {
     for (student, line) in [
         (
             "cyd",
-            "src/ops.rs:41:23: error[E0425]: cannot find value `y`",
+            "src/ops.rs:41:26: error[E0425]: cannot find value `y`",
         ),
         ("dan", "src/ops.rs:"),
         ("fay", "expected a submission, found none"),
