@@ -37,7 +37,7 @@ mod tests;
 mod usage;
 mod watch;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use clap::{Parser, Subcommand};
 use std::path::Path;
 use std::process::ExitCode;
@@ -53,7 +53,11 @@ struct Args {
 #[derive(Subcommand)]
 enum Command {
     /// Build the pages into target/book
-    Build,
+    Build {
+        /// Open them in the browser; no server is needed
+        #[arg(long)]
+        open: bool,
+    },
     /// Build and serve the pages; rebuild on every change, and reload the open page
     Serve {
         /// Port to listen on
@@ -108,13 +112,18 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<ExitCode> {
     match command {
-        Command::Build => {
+        Command::Build { open } => {
             let page = render::build_aloud(root())?
                 .join("index.html")
                 .canonicalize()?;
             // What Windows puts before a path without `..`.
             let page = page.display().to_string();
-            println!("{}", page.strip_prefix(r"\\?\").unwrap_or(&page));
+            let page = page.strip_prefix(r"\\?\").unwrap_or(&page);
+            println!("{page}");
+            if open {
+                opener::open_browser(page)
+                    .map_err(|e| anyhow!("{page}: expected a browser: {e}"))?;
+            }
         }
         Command::Serve { port, bind } => serve::serve(root(), &bind, port)?,
         Command::Test => return check::test(root()),

@@ -2,7 +2,7 @@
 //! the options.
 //!
 //! `SIMT_FUZZ_SECONDS=600 cargo test --release -p simt --test robust -- --nocapture` mutates the workbook's
-//! kernels for that time; without the variable it takes one second. `simt/fuzz` does the same with libFuzzer.
+//! kernels for that time; without the variable it takes one second. `fuzz/` does the same with libFuzzer.
 
 use std::fs;
 use std::path::Path;

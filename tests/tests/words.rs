@@ -14,12 +14,13 @@ use std::path::{Path, PathBuf};
 use terms::Terms;
 
 /// Guides that a person reads outside the book, and those whose folder's files are all guides.
-const GUIDES: [&str; 9] = [
+const GUIDES: [&str; 10] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
     "SECURITY.md",
+    "docs/UNSAFE.md",
     "benches/results/README.md",
     "tests/goldens/README.md",
     "crates/charts/fonts/README.md",

@@ -170,10 +170,12 @@ pub fn check(
         return Ok(Err(Failure::new(Part::Text, place, what)));
     }
     match exercise.language {
-        Language::Rust => tools.rust.check(exercise, path, seed),
-        Language::Ptx => kernel::check(exercise, path, text, text, seed, first),
+        Language::Rust => tools.rust.check(exercise, path, text, seed),
+        Language::Ptx => kernel::check(exercise, path, text, text, seed, first)
+            .map_err(|bad| exercise.in_toml(bad)),
         Language::Cuda => match (tools.cuda)(path, text)? {
-            Ok(ptx) => kernel::check(exercise, path, text, &ptx, seed, first),
+            Ok(ptx) => kernel::check(exercise, path, text, &ptx, seed, first)
+                .map_err(|bad| exercise.in_toml(bad)),
             Err(failure) => Ok(Err(failure)),
         },
     }

@@ -1,5 +1,5 @@
 //! An exercise in its folder: `exercise.toml`, `page.md`, `solution.*` (in a handout `starter.*`), `check.rs`
-//! for Rust, and `wrong.toml`.
+//! and `calls.rs` for Rust, and `wrong.toml`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub enum Language {
     Ptx,
     /// Compiled by NVRTC, then checked in the simulator.
     Cuda,
-    /// Compiled by rustc together with its check.
+    /// Compiled by rustc, and called by its check.
     Rust,
 }
 
@@ -64,7 +64,9 @@ impl Exercise {
     /// # Errors
     /// A file is missing or invalid.
     pub fn read(folder: &Path) -> Result<Self, BadInput> {
-        let spec: Spec = toml(&folder.join("exercise.toml"))?;
+        let file = folder.join("exercise.toml");
+        let spec: Spec = toml(&file)?;
+        spec.check().map_err(|bad| in_file(&file, bad))?;
         let named = |stem: &str| {
             let candidates = Language::ALL.map(|(e, l)| (folder.join(format!("{stem}.{e}")), l));
             candidates.into_iter().find(|(path, _)| path.is_file())
@@ -97,6 +99,11 @@ impl Exercise {
             starter,
             solution,
         })
+    }
+
+    /// An error about `exercise.toml`, with the name of that file.
+    pub fn in_toml(&self, bad: BadInput) -> BadInput {
+        in_file(&self.folder.join("exercise.toml"), bad)
     }
 
     /// Name without the number: `row-sum`.
@@ -209,7 +216,13 @@ fn folders(root: &Path) -> Result<Vec<PathBuf>, BadInput> {
 }
 
 fn text(path: &Path) -> Result<String, BadInput> {
-    fs::read_to_string(path).map_err(|e| BadInput::unreadable(path, &e))
+    data::read_text(path)
+}
+
+/// An error about a part of `file`, with its name.
+fn in_file(file: &Path, bad: BadInput) -> BadInput {
+    let what = format!("{}: {}", file.display(), bad.what);
+    BadInput::new(what, bad.expected, bad.found)
 }
 
 fn toml<T: DeserializeOwned>(path: &Path) -> Result<T, BadInput> {
@@ -232,6 +245,104 @@ mod tests {
                 (levenshtein(a, b), levenshtein(b, a)),
                 (apart, apart),
                 "{a} {b}"
+            );
+        }
+    }
+
+    /// A copy of exercise 07 with an edit of `exercise.toml`, read.
+    fn read_with(replace: &str, with: &str) -> Result<Exercise, BadInput> {
+        let folder = tempfile::tempdir().unwrap();
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../exercises/3-ptx/07-row-sum");
+        for entry in fs::read_dir(from).unwrap() {
+            let file = entry.unwrap().path();
+            let name = file.file_name().unwrap();
+            let mut text = fs::read_to_string(&file).unwrap();
+            if name == "exercise.toml" {
+                assert!(text.contains(replace), "{replace}");
+                text = text.replacen(replace, with, 1);
+            }
+            fs::write(folder.path().join(name), text).unwrap();
+        }
+        Exercise::read(folder.path())
+    }
+
+    #[test]
+    fn what_no_exercise_has_is_refused_with_the_files_name() {
+        let line = |replace, with| read_with(replace, with).unwrap_err().to_string();
+        for (replace, with, expected) in [
+            (
+                "output = 1",
+                "output = 7",
+                "output: expected the index of one of",
+            ),
+            (
+                "tolerance = ",
+                "tolerance = nan #",
+                "tolerance: expected a number from 0 on, found NaN",
+            ),
+            (
+                "tolerance = ",
+                "tolerance = -1 #",
+                "tolerance: expected a number",
+            ),
+            (
+                "at_most = ",
+                "at_most = nan #",
+                "at_most or at_least: expected a finite number, found NaN",
+            ),
+            (
+                "at_most = ",
+                "at_most = inf #",
+                "at_most or at_least: expected a finite number, found inf",
+            ),
+            (
+                "at_most = ",
+                "#",
+                "at_most or at_least: expected a finite number, found none",
+            ),
+            (
+                "oracle = \"row_sum\"",
+                "oracle = \"rows\"",
+                "oracle: expected one of",
+            ),
+            ("title", "tittle", "unknown field `tittle`"),
+        ] {
+            let line = line(replace, with);
+            assert!(
+                line.contains("exercise.toml") && line.contains(expected),
+                "{line}"
+            );
+            assert_eq!(line.lines().count(), 1, "{line}");
+        }
+    }
+
+    #[test]
+    fn an_oracle_that_does_not_fit_is_an_error() {
+        use crate::check::{Tools, check};
+        use crate::{Failure, Rustc};
+        let folder = tempfile::tempdir().unwrap();
+        let no_cuda = |_: &Path, _: &str| -> Result<Result<String, Failure>, BadInput> {
+            Err(BadInput::new("CUDA", "none", "some"))
+        };
+        let rust = &Rustc {
+            limit: std::time::Duration::ZERO,
+        };
+        let tools = Tools {
+            cuda: &no_cuda,
+            rust,
+        };
+        for oracle in ["transpose", "layer_norm", "rope", "axpy"] {
+            let exercise = read_with("oracle = \"row_sum\"", &format!("oracle = {oracle:?}"));
+            let exercise = exercise.unwrap();
+            let file = folder.path().join(exercise.file());
+            fs::write(&file, exercise.solution.as_deref().unwrap()).unwrap();
+            let bad = check(&exercise, &file, &tools, 1, None)
+                .unwrap_err()
+                .to_string();
+            let expected = format!("expected arguments and sizes of the oracle `{oracle}`");
+            assert!(
+                bad.contains("exercise.toml: ") && bad.contains(&expected),
+                "{bad}"
             );
         }
     }

@@ -94,6 +94,8 @@ impl Grade {
 /// All results of `grade`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Grades {
+    /// Whether these are all; the file is written after each check.
+    pub complete: bool,
     /// Grades by student.
     pub grades: Vec<Grade>,
     /// Files that were not graded.

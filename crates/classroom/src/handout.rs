@@ -76,7 +76,9 @@ fn one(exercise: &Exercise, whole: &Path, command: &str) -> io::Result<()> {
         fs::copy(exercise.folder.join(name), folder.join(name))?;
     }
     if exercise.language == Language::Rust {
-        fs::copy(exercise.folder.join("check.rs"), folder.join("check.rs"))?;
+        for name in ["check.rs", "calls.rs"] {
+            fs::copy(exercise.folder.join(name), folder.join(name))?;
+        }
     }
     let starter = format!("starter.{}", exercise.language.extension());
     fs::write(folder.join(starter), &exercise.starter)?;

@@ -13,7 +13,9 @@ use crate::grade::{Grade, Grades, Verdict};
 /// # Errors
 /// A text cannot be written as XML.
 pub fn junit(grades: &Grades) -> Result<String, BadInput> {
-    let Grades { grades, not_graded } = grades;
+    let Grades {
+        grades, not_graded, ..
+    } = grades;
     let mut report = Report::new("exercises");
     for grades in grades.chunk_by(|a, b| a.student == b.student) {
         let mut suite = TestSuite::new(&grades[0].student);

@@ -34,7 +34,7 @@ impl Progress {
         if !path.exists() {
             return Ok(Self::default());
         }
-        let text = fs::read_to_string(&path).map_err(|e| BadInput::unreadable(&path, &e))?;
+        let text = data::read_text(&path)?;
         let expected = "a file written by `exercises`, or no file";
         serde_json::from_str(&text).map_err(|e| bad(&path, expected, e))
     }
@@ -100,7 +100,7 @@ impl Learner {
     /// The folder cannot be written, or the file in it is not a progress.
     pub fn predict(&mut self, exercise: &Exercise) -> Result<Option<&Predictions>, BadInput> {
         // The check reports an unreadable file.
-        let text = fs::read_to_string(self.file(exercise)).unwrap_or_default();
+        let text = data::read_text(&self.file(exercise)).unwrap_or_default();
         let is_first = !self.progress.predictions.contains_key(&exercise.id);
         if let Some(predictions) = predictions(exercise, &text).filter(|_| is_first) {
             self.keep(|progress| {
@@ -142,7 +142,7 @@ impl Learner {
             self.keep(|progress| _ = progress.passed.remove(&exercise.id))?;
         }
         let path = self.file(exercise);
-        if fs::read(&path).is_ok_and(|text| text == exercise.starter.as_bytes()) {
+        if data::read(&path).is_ok_and(|text| text == exercise.starter.as_bytes()) {
             return Ok(None);
         }
         let name = |n| match n {
@@ -195,7 +195,7 @@ impl Learner {
         let mut number = 0;
         self.keep(|progress| {
             let taken = progress.hints.entry(exercise.id.clone()).or_default();
-            *taken = (*taken + 1).min(hints.len());
+            *taken = taken.saturating_add(1).min(hints.len());
             number = *taken;
         })?;
         Ok((number, &hints[number - 1]))
@@ -210,4 +210,30 @@ impl Learner {
 
 fn bad(path: &Path, expected: &str, found: impl std::fmt::Display) -> BadInput {
     BadInput::new(path.display(), expected, found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A progress that was edited, or that has no end.
+    #[test]
+    fn an_odd_progress_is_no_panic() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../exercises");
+        let exercises = crate::exercise::all(&root).unwrap();
+        let exercise = &exercises[0];
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(PROGRESS);
+        let text = format!("{{\"hints\": {{{:?}: {}}}}}", exercise.id, u64::MAX);
+        fs::write(&file, text).unwrap();
+        let mut learner = Learner::open(folder.path()).unwrap();
+        assert_eq!(learner.hint(exercise).unwrap().0, 3);
+        #[cfg(unix)]
+        {
+            fs::remove_file(&file).unwrap();
+            std::os::unix::fs::symlink("/dev/zero", &file).unwrap();
+            let bad = Learner::open(folder.path()).unwrap_err().to_string();
+            assert!(bad.contains("expected at most 268435456 bytes"), "{bad}");
+        }
+    }
 }

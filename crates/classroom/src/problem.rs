@@ -20,9 +20,15 @@ pub struct Problem<'a> {
 }
 
 impl Problem<'_> {
-    /// Returns a size by name; 0 if it is missing, which [`Launch::new`] rejects.
-    pub fn size(&self, name: &str) -> usize {
-        self.sizes.get(name).map_or(0, |&n| n as usize)
+    /// Returns a size by name, if there is one and it is not 0.
+    pub fn size(&self, name: &str) -> Option<usize> {
+        let size = self.sizes.get(name).copied();
+        size.filter(|&n| n > 0)?.try_into().ok()
+    }
+
+    /// Returns argument `k`, if there is one.
+    pub fn arg(&self, k: usize) -> Option<&[f64]> {
+        self.args.get(k).map(Vec::as_slice)
     }
 }
 
@@ -42,7 +48,7 @@ impl Launch {
     /// launch, it comes from the file's `answers`.
     ///
     /// # Errors
-    /// The launch cannot be parsed.
+    /// The launch cannot be parsed, or the oracle does not fit its arguments.
     pub fn new(
         kernel: &KernelSpec,
         sizes: &Sizes,
@@ -67,7 +73,14 @@ impl Launch {
             sizes,
             args: args.collect(),
         };
+        let numbers = problem.args.get(kernel.output).map_or(0, Vec::len);
         let expected = oracles::by_name(&kernel.oracle)?(&problem);
+        let fits = |expected: &Vec<f64>| expected.len() == numbers;
+        let expected = expected.filter(fits).ok_or_else(|| {
+            let needs = format!("arguments and sizes of the oracle `{}`", kernel.oracle);
+            let found = format!("others for argument {} of {numbers} numbers", kernel.output);
+            BadInput::new(&kernel.entry, needs, found)
+        })?;
         Ok(Self {
             case,
             operands,

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use data::BadInput;
 use serde::{Deserialize, Serialize};
 
+use crate::oracles;
 use crate::source::Edit;
 
 /// Names and sizes of a launch: rows = 3, columns = 100.
@@ -80,6 +82,72 @@ pub struct Spec {
     /// Questions that the learner answers in the file.
     #[serde(default, rename = "question")]
     pub questions: Vec<Question>,
+}
+
+impl Spec {
+    /// Checks what the types leave open.
+    ///
+    /// # Errors
+    /// The first value that no exercise can have.
+    pub fn check(&self) -> Result<(), BadInput> {
+        for kernel in &self.kernels {
+            let of = |key: &str| format!("kernel {}: {key}", kernel.entry);
+            let tolerance = kernel.tolerance;
+            if !(tolerance.is_finite() && tolerance >= 0.) {
+                return Err(BadInput::new(
+                    of("tolerance"),
+                    "a number from 0 on",
+                    tolerance,
+                ));
+            }
+            if kernel.output >= kernel.args.len() {
+                let expected = format!("the index of one of {} arguments", kernel.args.len());
+                return Err(BadInput::new(of("output"), expected, kernel.output));
+            }
+            oracles::by_name(&kernel.oracle)
+                .map_err(|bad| BadInput::new(of("oracle"), bad.expected, bad.found))?;
+        }
+        for limit in &self.limits {
+            let bounds = [limit.at_most, limit.at_least];
+            let odd = bounds
+                .into_iter()
+                .flatten()
+                .find(|bound| !bound.is_finite());
+            if odd.is_some() || bounds == [None, None] {
+                let what = format!("limit \"{}\": at_most or at_least", limit.what);
+                let found = odd.map_or("none".into(), |bound| bound.to_string());
+                return Err(BadInput::new(what, "a finite number", found));
+            }
+        }
+        let limits = self.limits.iter().filter_map(|limit| limit.entry.as_ref());
+        let questions = self
+            .questions
+            .iter()
+            .flat_map(|question| question.truth.entries());
+        let is_unknown = |entry: &&String| self.kernels.iter().all(|k| k.entry != **entry);
+        if let Some(entry) = limits.chain(questions).find(is_unknown) {
+            let known: Vec<&str> = self.kernels.iter().map(|k| k.entry.as_str()).collect();
+            let expected = format!("one of {}", known.join(", "));
+            return Err(BadInput::new(
+                "entry of a limit or a question",
+                expected,
+                entry,
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Truth {
+    /// Names of the kernels whose launches it looks at.
+    fn entries(&self) -> &[String] {
+        match self {
+            Self::Count { entry, .. } | Self::Line { entry, .. } => std::slice::from_ref(entry),
+            Self::Compare { entries, .. }
+            | Self::More { entries, .. }
+            | Self::Reason { entries, .. } => entries,
+        }
+    }
 }
 
 /// A kernel with its launch and its oracle.

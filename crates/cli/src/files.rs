@@ -1,5 +1,6 @@
 //! Files of the repository, and output files.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use data::BadInput;
@@ -58,6 +59,23 @@ impl Output {
         })
     }
 
+    /// Checks that no two of `outputs` are one file, of which only the last would stay. Devices and pipes may be.
+    pub fn distinct<'o>(outputs: impl IntoIterator<Item = &'o Self>) -> Result<(), BadInput> {
+        let mut seen = HashSet::new();
+        let is_file = |output: &&Self| output.path.is_file() || !output.path.exists();
+        for Self { path } in outputs.into_iter().filter(is_file) {
+            let folder = path.parent().filter(|folder| *folder != Path::new(""));
+            let folder = folder.unwrap_or(Path::new(".")).canonicalize();
+            let name = path.file_name().unwrap_or_default();
+            let whole = folder.map_or_else(|_| path.clone(), |folder| folder.join(name));
+            if !seen.insert(path.canonicalize().unwrap_or(whole)) {
+                let expected = "a file of its own for each output";
+                return Err(BadInput::new(path.display(), expected, "the same twice"));
+            }
+        }
+        Ok(())
+    }
+
     /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
@@ -83,6 +101,24 @@ mod tests {
         output.write(b"new")?;
         assert_eq!(std::fs::read(&path)?, b"new");
         assert_eq!(std::fs::read_dir(folder.path())?.count(), 1);
+        Ok(())
+    }
+
+    #[test]
+    fn two_outputs_are_two_files() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let output = |name: &str| Output::new(&folder.path().join(name));
+        let [a, b, again] = [output("a")?, output("b")?, output("./a")?];
+        assert_eq!(Output::distinct([&a, &b]), Ok(()));
+        let twice = || Output::distinct([&a, &b, &again]).unwrap_err().to_string();
+        let line = "/./a: expected a file of its own for each output, found the same twice";
+        assert!(twice().ends_with(line), "{}", twice());
+        a.write(b"now it exists")?;
+        assert!(twice().ends_with(line), "{}", twice());
+        if cfg!(unix) {
+            let null = Output::new(Path::new("/dev/null"))?;
+            assert_eq!(Output::distinct([&null, &null]), Ok(()));
+        }
         Ok(())
     }
 

@@ -42,7 +42,7 @@ mod run;
 
 pub use limits::Limits;
 pub use output::Kept;
-pub use run::{Killed, Outcome, Running, run, spawn};
+pub use run::{Killed, Outcome, Running, run, spawn, spawn_with};
 
 use std::sync::{Once, OnceLock};
 

@@ -64,14 +64,24 @@ pub struct Running {
 ///
 /// # Errors
 /// The program or a folder of the limits does not exist, or it cannot be started.
-pub fn spawn(mut command: Command, limits: &Limits) -> io::Result<Running> {
+pub fn spawn(command: Command, limits: &Limits) -> io::Result<Running> {
+    spawn_with(command, Stdio::piped(), Stdio::piped(), limits)
+}
+
+/// Starts a program with other streams than pipes of its own, such as those of a program that it talks to.
+///
+/// # Errors
+/// As [`spawn`].
+pub fn spawn_with(
+    mut command: Command,
+    stdin: Stdio,
+    stdout: Stdio,
+    limits: &Limits,
+) -> io::Result<Running> {
     if limits.confined {
         warn_once();
     }
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    command.stdin(stdin).stdout(stdout).stderr(Stdio::piped());
     process::prepare(&mut command, limits)?;
     let begin = Instant::now();
     let mut child = command.spawn()?;

@@ -2,6 +2,7 @@
 
 mod learn;
 mod level;
+mod package;
 mod sheet;
 mod teach;
 mod tools;
@@ -232,6 +233,9 @@ struct GradeArgs {
     /// Only the graded task of each session
     #[arg(long)]
     graded: bool,
+    /// Run submissions in Rust also where this machine has no sandbox for them
+    #[arg(long)]
+    unsandboxed: bool,
     /// Seed of the random numbers of all checks, to repeat them
     #[arg(long, value_name = "N", value_parser = whole::<u64>)]
     seed: Option<u64>,

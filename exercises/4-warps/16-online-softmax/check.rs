@@ -1,50 +1,100 @@
 // Against two passes in f64; in one piece, and merged from pieces as the lanes of a warp would. And that no row is kept.
 
-use crate::submission::{NOTHING, Stats, merge, stats};
-use exercise::{Fresh, Verdict, allocated, close, expect};
+use std::error::Error;
+
+use exercise::{Fresh, Submission, Verdict, close, expect, noise};
+
+/// Maximum and sum.
+type Stats = (f32, f32);
+
+const NOTHING: Stats = (f32::NEG_INFINITY, 0.);
 
 /// Numbers of a row: in f32 they are 16 MiB, more than the stack of a thread.
-const MANY: u32 = 1 << 22;
+const MANY: usize = 1 << 22;
 
 /// Bytes that `stats` may ask for, however long the row.
 const KEPT: usize = 10_000;
 
-pub fn check(fresh: &mut Fresh) -> Verdict {
-    let of_none = stats(std::iter::empty());
-    expect(of_none == NOTHING, "stats of no number", format!("NOTHING, {NOTHING:?}"), format!("{of_none:?}"))?;
+/// Bytes by which the process may grow meanwhile, also outside the heap: half of the row.
+const GROWN: usize = 1 << 23;
+
+pub fn check(fresh: &mut Fresh, submission: &mut Submission) -> Verdict {
+    // First, while the process is small.
+    let seed = fresh.seed();
+    let (found, bytes): (Stats, usize) = submission.call("stats_of_noise", (seed, MANY, 128f32))?;
+    let what = format!("stats of {MANY} numbers, seen once");
+    let expected = format!("fewer than {KEPT}: the numbers are not kept");
+    expect(bytes < KEPT, format!("bytes that {what}, allocates"), expected, bytes)?;
+    if let Some(grown) = submission.grown() {
+        let expected = format!("fewer than {GROWN}: the numbers are kept nowhere");
+        expect(grown < GROWN, format!("bytes by which the process grows during {what}"), expected, grown)?;
+    }
+    let of_none: Stats = submission.call("stats", (Vec::<f32>::new(),))?;
+    same("stats of no number", of_none)?;
+    let mut held = Held { submission };
     for len in [1, 2, 31, 1000] {
         // Far apart, so that a sum of differences from another maximum overflows or vanishes.
         let shift = 200. * (fresh.below(5) as f32 - 2.);
         let row: Vec<f32> = fresh.numbers(len, 100.).iter().map(|x| x + shift).collect();
-        held(&format!("stats of {len} numbers"), stats(row.iter().copied()), &row)?;
-        merged(&format!("{len} numbers"), &row)?;
+        held.whole(&format!("{len} numbers"), &row)?;
+        held.merged(&format!("{len} numbers"), &row)?;
         // Of a row with some masked scores at its beginning, as many as a part may have.
         let masked = 1 + fresh.below(len);
         let row = [vec![f32::NEG_INFINITY; masked], row].concat();
         let what = format!("{len} numbers behind {masked} of −∞");
-        held(&format!("stats of {what}"), stats(row.iter().copied()), &row)?;
-        merged(&what, &row)?;
+        held.whole(&what, &row)?;
+        held.merged(&what, &row)?;
     }
-    // Made one after the other: only who keeps them needs memory for them.
-    let many = (0..MANY).map(|i| (i.wrapping_mul(2_654_435_761) >> 8) as f32 / 65536. - 128.);
-    let (_, bytes) = allocated(|| stats(many));
-    let what = format!("bytes that stats of {MANY} numbers, seen once, allocates");
-    expect(bytes < KEPT, what, format!("fewer than {KEPT}: the numbers are not kept"), bytes)?;
-    let nothing = merge(NOTHING, NOTHING);
-    expect(nothing == NOTHING, "NOTHING merged with NOTHING", format!("{NOTHING:?}"), format!("{nothing:?}"))
+    // In f32, millions of terms add up to an error of their own.
+    of_row(&what, found, || noise(seed, MANY, 128.), 1e-2)?;
+    let nothing = held.merge(NOTHING, NOTHING)?;
+    same("NOTHING merged with NOTHING", nothing)
 }
 
-/// The parts of a row, merged in either order.
-fn merged(what: &str, row: &[f32]) -> Verdict {
-    let lanes = row.chunks(row.len().div_ceil(4)).map(|part| stats(part.iter().copied()));
-    held(&format!("{what}, merged from parts"), lanes.fold(NOTHING, merge), row)?;
-    let turned = row.chunks(3).rev().map(|part| stats(part.iter().copied()));
-    held(&format!("{what}, merged backwards"), turned.fold(NOTHING, |a, b| merge(b, a)), row)
+fn same(what: &str, found: Stats) -> Verdict {
+    let text = |(max, sum): Stats| format!("Stats {{ max: {max:?}, sum: {sum:?} }}");
+    expect(found == NOTHING, what, format!("NOTHING, {}", text(NOTHING)), text(found))
 }
 
-fn held(what: &str, found: Stats, row: &[f32]) -> Verdict {
-    let max = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let sum: f64 = row.iter().map(|&x| f64::from(x - max).exp()).sum();
-    let found = [found.max, found.sum].map(f64::from);
-    close(format!("{what} (max, then sum)"), &found, &[f64::from(max), sum], 1e-4)
+/// A submission whose results are compared.
+struct Held<'s> {
+    submission: &'s mut Submission,
+}
+
+impl Held<'_> {
+    fn stats(&mut self, row: &[f32]) -> Result<Stats, Box<dyn Error>> {
+        self.submission.call("stats", (row.to_vec(),))
+    }
+
+    fn merge(&mut self, a: Stats, b: Stats) -> Result<Stats, Box<dyn Error>> {
+        self.submission.call("merge", (a, b))
+    }
+
+    fn whole(&mut self, what: &str, row: &[f32]) -> Verdict {
+        let found = self.stats(row)?;
+        of_row(&format!("stats of {what}"), found, || row.iter().copied(), 1e-4)
+    }
+
+    /// The parts of a row, merged in either order.
+    fn merged(&mut self, what: &str, row: &[f32]) -> Verdict {
+        let mut all = NOTHING;
+        for part in row.chunks(row.len().div_ceil(4)) {
+            let part = self.stats(part)?;
+            all = self.merge(all, part)?;
+        }
+        of_row(&format!("{what}, merged from parts"), all, || row.iter().copied(), 1e-4)?;
+        let mut all = NOTHING;
+        for part in row.chunks(3).rev() {
+            let part = self.stats(part)?;
+            all = self.merge(part, all)?;
+        }
+        of_row(&format!("{what}, merged backwards"), all, || row.iter().copied(), 1e-4)
+    }
+}
+
+fn of_row<I: Iterator<Item = f32>>(what: &str, found: Stats, row: impl Fn() -> I, tolerance: f64) -> Verdict {
+    let max = row().fold(f32::NEG_INFINITY, f32::max);
+    let sum: f64 = row().map(|x| f64::from(x - max).exp()).sum();
+    let found = [found.0, found.1].map(f64::from);
+    close(format!("{what} (max, then sum)"), &found, &[f64::from(max), sum], tolerance)
 }

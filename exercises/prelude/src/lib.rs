@@ -1,18 +1,29 @@
 //! The crate that Rust exercises are compiled with: candle, and helpers for checks.
 //!
-//! A check is a file `check.rs` next to the exercise, with a function `check(&mut Fresh) -> Verdict`. The
-//! program built from both calls [`run`].
+//! An exercise has two files for its check, and each becomes a program of its own:
+//!
+//! - `calls.rs` calls the submission. Its `calls(&mut Calls)` gives names to functions, and counts what they use.
+//!   [`serve`] runs it, in a sandbox.
+//! - `check.rs` draws the inputs, knows the right results and decides: `check(&mut Fresh, &mut Submission) -> Verdict`.
+//!   [`judge`] runs it. No code of the submission is in that program.
+//!
+//! The two exchange values of the trait [`Sent`] through pipes.
 
 mod allocated;
+mod calls;
+mod channel;
+mod judge;
+mod sent;
 
 use std::error::Error;
 use std::fmt::Display;
-use std::io::{self, Read};
-use std::{process, thread};
 
 pub use allocated::{Counted, allocated};
+pub use calls::{Calls, serve};
 pub use candle_core;
 pub use candle_nn;
+pub use judge::{Submission, judge};
+pub use sent::Sent;
 pub use trace;
 
 use candle_core::{DType, Device, Tensor};
@@ -41,10 +52,22 @@ impl Fresh {
         Tensor::from_vec(numbers, shape, &Device::Cpu)
     }
 
+    /// Returns a seed of [`noise`].
+    pub fn seed(&mut self) -> u64 {
+        self.0.random()
+    }
+
     /// Returns an integer in 0..n.
     pub fn below(&mut self, n: usize) -> usize {
         self.0.random_range(0..n)
     }
+}
+
+/// Makes `len` numbers in -bound..bound one after the other, the same for the same seed. A submission that does not know
+/// the seed cannot make them a second time.
+pub fn noise(seed: u64, len: usize, bound: f32) -> impl Iterator<Item = f32> {
+    let mut fresh = ChaCha8Rng::seed_from_u64(seed);
+    (0..len).map(move |_| (fresh.random::<f32>() * 2. - 1.) * bound)
 }
 
 /// Returns the elements in f64.
@@ -147,53 +170,6 @@ fn short(number: f64) -> String {
     } else {
         format!("{rounded:e}")
     }
-}
-
-/// Runs the program of a check. Its argument is the seed. The first line of its input is a secret word, and
-/// the last line of its output that word and the verdict, so a submission that ends the program early does
-/// not pass. `file` is the name of the submission's file.
-pub fn run(check: fn(&mut Fresh) -> Verdict, file: &str) {
-    let seed = std::env::args().nth(1).and_then(|seed| seed.parse().ok());
-    let mut word = String::new();
-    // Without a word there is no verdict.
-    let _ = io::stdin().read_line(&mut word);
-    thread::spawn(until_nobody_waits);
-    let verdict = check(&mut Fresh(ChaCha8Rng::seed_from_u64(
-        seed.unwrap_or_default(),
-    )));
-    let verdict = match verdict {
-        Ok(()) => "passed".to_owned(),
-        Err(error) => failed(error.as_ref(), file),
-    };
-    println!("\n{} {verdict}", word.trim());
-}
-
-/// Ends the program when its input ends, because then nobody waits for the verdict.
-fn until_nobody_waits() {
-    let _ = io::stdin().read(&mut [0]);
-    process::exit(1)
-}
-
-/// Formats `failed LINE WHY`: the line of the submission whose operation candle rejected, or 0.
-fn failed(error: &(dyn Error + 'static), file: &str) -> String {
-    // candle appends a backtrace to its message.
-    let text = error.to_string();
-    let why = text.lines().next().unwrap_or("without a reason");
-    if error.is::<candle_core::Error>() {
-        format!(
-            "failed {} candle refuses an operation: {why}",
-            line(&text, file)
-        )
-    } else {
-        format!("failed 0 {why}")
-    }
-}
-
-/// Returns the line of the first backtrace frame in `file`, `at /…/FILE:19:5`, or 0.
-fn line(backtrace: &str, file: &str) -> u32 {
-    let place = backtrace.split_once(&format!("/{file}:"));
-    let line = place.and_then(|(_, behind)| behind.split(':').next());
-    line.and_then(|line| line.parse().ok()).unwrap_or(0)
 }
 
 #[cfg(test)]

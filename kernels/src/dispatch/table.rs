@@ -1,11 +1,16 @@
 //! Tables of measurements on a device: ranges of shapes and the fastest kernel there.
 
 use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::{ANY_CPU, ANY_GPU, Facts, Op, Problem};
+
+/// Bytes that a file with a table has fewer of: tens of times the largest.
+const MOST: u64 = 1 << 24;
 
 /// A range of sizes, both ends included: `[33, 64]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -135,9 +140,18 @@ impl Table {
     /// The problem, in one line that names the file.
     pub fn load(path: &Path) -> Result<Option<Self>, String> {
         let named = |e: String| format!("{}: {e}", path.display());
-        match std::fs::read_to_string(path) {
+        let read = || -> io::Result<String> {
+            let mut text = String::new();
+            // A device such as `/dev/zero` has no end.
+            File::open(path)?.take(MOST).read_to_string(&mut text)?;
+            Ok(text)
+        };
+        match read() {
+            Ok(text) if text.len() as u64 == MOST => Err(named(format!(
+                "expected fewer than {MOST} bytes, found more"
+            ))),
             Ok(text) => Self::parse(&text).map(Some).map_err(named),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(e) => Err(named(e.to_string())),
         }
     }

@@ -1,5 +1,7 @@
 //! Contents of a buffer before the launch.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use crate::error::{Error, Result};
@@ -7,6 +9,9 @@ use crate::error::{Error, Result};
 use super::argument::{Contents, Fill};
 use super::element::Element;
 use super::npy::{self, Array};
+
+/// Bytes that a pipe or a device has fewer of.
+const MAX_STREAM: u64 = 1 << 28;
 
 /// Returns the array that `contents` describes. Poison is NaN in every float type.
 pub fn array(contents: &Contents, seed: u64, folder: &Path) -> Result<Array> {
@@ -39,7 +44,17 @@ fn from_file(contents: &Contents, path: &Path) -> Result<Array> {
         expected,
         found,
     };
-    let file = std::fs::read(path).map_err(|e| wrong("a readable file".into(), e.to_string()))?;
+    let unreadable = |e: std::io::Error| wrong("a readable file".into(), e.to_string());
+    let opened = File::open(path).map_err(unreadable)?;
+    let is_file = opened.metadata().is_ok_and(|file| file.is_file());
+    // A device such as `/dev/zero` has no end.
+    let most = if is_file { u64::MAX } else { MAX_STREAM };
+    let mut file = vec![];
+    let read = opened.take(most).read_to_end(&mut file);
+    if read.map_err(unreadable)? as u64 == most {
+        let expected = format!("fewer than {most} bytes from a pipe or a device");
+        return Err(wrong(expected, "more".into()));
+    }
     let mut array = npy::read(&name, &file, contents.element)?;
     if let Some(shape) = &contents.shape {
         let count = |shape: &[u64]| shape.iter().product::<u64>();

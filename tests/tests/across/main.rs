@@ -11,4 +11,5 @@ mod simulated;
 mod swap;
 mod tiny;
 mod tuned;
+mod unsafe_code;
 mod vit;

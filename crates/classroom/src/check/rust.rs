@@ -1,26 +1,36 @@
-//! Checks of Rust exercises: submission and check become one program with a time limit.
+//! Checks of Rust exercises: the submission in one process, its check in another.
 //!
-//! The checking program is built with the crate `exercise` (candle and helpers for checks), so the compiled
-//! library is next to it. One call of rustc compiles a submission against it, into a temporary folder.
+//! The checking program is built with the crate `exercise` (candle, and helpers for both sides), so the compiled library
+//! is next to it. From one source file rustc makes the crate `submission`, without `unsafe`. With the exercise's
+//! `calls.rs` it becomes a program that answers calls; `check.rs` becomes the program that calls it and decides. rustc and
+//! both programs run in a sandbox, each with what it needs to read and nothing else.
 //!
-//! Endless loops, crashes and early exits are detected. Deliberate deception is not prevented: a submission
-//! shares a process and a user with the check, and could find the check's secret word in memory.
+//! So the right results, the seed and the verdict are in a process that runs no line of the submission, and a submission
+//! that prints, exits, crashes or hangs gives no right answer. What a call costs (tensors, bytes of the heap) is counted
+//! by `calls.rs` in the submission's process, where only a defect of rustc or of a library, used on purpose, would let
+//! safe code reach the counters.
 
 mod compile;
 mod said;
+mod toolchain;
+mod trial;
+mod unchanged;
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, ExitStatus};
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use data::BadInput;
+use sandbox::Killed;
 use tempfile::TempDir;
 
-use super::process::{self, Ended};
 use super::{Failure, Notes, Outcome, Part};
 use crate::exercise::Exercise;
 use crate::printed::last;
+use compile::{Package, compile};
+use trial::Trial;
+use unchanged::Unchanged;
 
 /// Time limit of a compilation.
 pub const TO_COMPILE: Duration = Duration::from_secs(60);
@@ -35,36 +45,28 @@ pub struct Rustc {
 impl Rustc {
     /// Maximum time of a check.
     pub fn longest(&self) -> Duration {
-        TO_COMPILE + self.limit
+        TO_COMPILE + self.limit + trial::TO_JUDGE
     }
 
-    /// Compiles and runs a submission with its check.
-    pub fn check(&self, exercise: &Exercise, path: &Path, seed: u64) -> Outcome {
+    /// Compiles and runs the submission `text` of the file `path`.
+    pub fn check(&self, exercise: &Exercise, path: &Path, text: &str, seed: u64) -> Outcome {
         let folder = TempDir::new().map_err(|e| BadInput::new("a temporary folder", "one", e))?;
-        let program = match compile::compile(exercise, path, folder.path())? {
-            Ok(program) => program,
+        let package = Package::write(exercise, path, text, folder.path())?;
+        let programs = match compile(&package)? {
+            Ok(programs) => programs,
             Err(failure) => return Ok(Err(failure)),
         };
-        let word = format!("verdict-{:016x}", rand::random::<u64>());
-        let here = folder.path().join("here");
-        fs::create_dir(&here).map_err(|e| BadInput::new(here.display(), "a new folder", e))?;
-        let mut command = Command::new(program);
-        // Relative paths of a submission lead to this temporary folder, which is deleted afterwards.
-        command.current_dir(here);
-        // candle's errors need a backtrace to name their location; a panic names it anyway.
-        command
-            .arg(seed.to_string())
-            .envs([("RUST_BACKTRACE", "0"), ("RUST_LIB_BACKTRACE", "1")]);
-        let ended = run(command, self.limit, &format!("{word}\n"))?;
-        Ok(verdict(&ended, &word, path, self.limit))
+        let before = Unchanged::of([&package.check, &package.calls, &programs.judge])?;
+        let trial = Trial::run(&programs, self.limit, seed)?;
+        if let Some(changed) = before.changed() {
+            let what = format!(
+                "expected no change of {} while it runs, found one",
+                changed.display()
+            );
+            return Ok(Err(Failure::new(Part::Crash, path.display(), what)));
+        }
+        Ok(verdict(&trial, &package, self.limit))
     }
-}
-
-/// Runs a program that must exist.
-fn run(command: Command, limit: Duration, input: &str) -> Result<Ended, BadInput> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    process::run(command, limit, input)
-        .map_err(|e| BadInput::new(name, "a program that can be started", e))
 }
 
 /// The failure of a submission that does not end.
@@ -76,26 +78,35 @@ fn too_long(path: &Path, what: &str, limit: Duration) -> Failure {
     Failure::new(Part::Time, path.display(), what)
 }
 
-/// Reads the verdict in the program's last line, or explains why there is none; other output becomes notes.
-fn verdict(ended: &Ended, word: &str, path: &Path, limit: Duration) -> Result<Notes, Failure> {
-    let (printed, said) = match ended.stdout.split_once(word) {
-        Some((printed, said)) => (printed, said.trim()),
-        None => (&*ended.stdout, ""),
+/// What the check says, or why it got no answer; what the submission printed becomes notes.
+fn verdict(trial: &Trial, package: &Package, limit: Duration) -> Result<Notes, Failure> {
+    let path = package.path;
+    let stderr = trial.submission.stderr.text();
+    let (printed, panic) = match stderr.rfind("thread '") {
+        Some(at) if stderr[at..].contains("panicked at ") => stderr.split_at(at),
+        _ => (&*stderr, ""),
     };
-    let (complained, panic) = match ended.stderr.find("thread '") {
-        Some(at) if ended.stderr[at..].contains("panicked at ") => ended.stderr.split_at(at),
-        _ => (&*ended.stderr, ""),
-    };
-    let notes = [
-        last("printed", printed),
-        last("printed to stderr", complained),
-    ]
-    .concat();
-    let failure = match (ended.status, said.split_once(' ')) {
-        (None, _) => too_long(path, "runs", limit),
-        (Some(status), None) if said == "passed" && status.success() => return Ok(notes),
-        (Some(_), Some(("failed", why))) => failed(path, why),
-        (Some(status), _) => ended_early(path, status, panic, complained),
+    let copy = package.source.display().to_string();
+    let printed = printed.replace(&copy, &path.display().to_string());
+    let notes = last("printed", &printed);
+    let judged = trial.judge.stderr.text();
+    let lines = judged.lines().rev();
+    let said = lines
+        .map(|line| line.strip_prefix("verdict: "))
+        .next()
+        .flatten()
+        .filter(|_| trial.judge.success());
+    let failure = match said.map(|said| said.split_once(' ').unwrap_or((said, ""))) {
+        Some(("passed", "")) => return Ok(notes),
+        Some(("failed", why)) => failed(path, why),
+        Some(_) => match trial.submission.killed {
+            Some(Killed::Time | Killed::Cpu) => too_long(path, "runs", limit),
+            _ => ended_early(package, trial.submission.status, panic, &printed),
+        },
+        None => {
+            let why = trial.of_judge();
+            Failure::new(Part::Check, path.display(), format!("its check {why}"))
+        }
     };
     Err(Failure { notes, ..failure })
 }
@@ -103,21 +114,22 @@ fn verdict(ended: &Ended, word: &str, path: &Path, limit: Duration) -> Result<No
 /// Parses the check's message `LINE WHY`.
 fn failed(path: &Path, said: &str) -> Failure {
     match said.split_once(' ') {
-        Some((line, why)) if line != "0" => {
+        Some((line, why)) if line != "0" && line.parse::<u32>().is_ok() => {
             Failure::new(Part::Check, format!("{}:{line}", path.display()), why)
         }
-        Some((_, why)) => Failure::new(Part::Check, path.display(), why),
-        None => Failure::new(Part::Check, path.display(), said),
+        Some(("0", why)) => Failure::new(Part::Check, path.display(), why),
+        _ => Failure::new(Part::Check, path.display(), said),
     }
 }
 
 /// The failure of a submission that ended the program, by a panic or otherwise.
-fn ended_early(path: &Path, status: ExitStatus, panic: &str, complained: &str) -> Failure {
-    if let Some((place, why)) = place_of(panic, path) {
+fn ended_early(package: &Package, status: ExitStatus, panic: &str, printed: &str) -> Failure {
+    let path = package.path;
+    if let Some((place, why)) = place_of(panic, package) {
         return Failure::new(Part::Crash, place, why);
     }
-    let said = [panic, complained].map(|text| text.lines().find(|line| !line.trim().is_empty()));
-    let what = match said.into_iter().flatten().next() {
+    let mut lines = [panic, printed].into_iter().flat_map(str::lines);
+    let what = match lines.find(|line| !line.trim().is_empty()) {
         None => format!("ended before its check did ({status})"),
         Some(line) => {
             let line = without_number(line);
@@ -141,19 +153,25 @@ fn without_number(line: &str) -> String {
 
 /// Finds location and reason in a panic message: `… panicked at FILE:LINE:COLUMN:`, the reason, and for
 /// `assert_eq!` both sides.
-fn place_of(panic: &str, path: &Path) -> Option<(String, String)> {
+fn place_of(panic: &str, package: &Package) -> Option<(String, String)> {
     let (_, panic) = panic.split_once("panicked at ")?;
     let (place, why) = panic.split_once(":\n")?;
-    let submission = path.canonicalize().ok()?;
-    let place = place.strip_prefix(submission.to_str()?)?;
+    let place = place.strip_prefix(package.source.to_str()?)?;
     let mut lines = why.lines().map(str::trim);
     let reason = lines.next().unwrap_or_default();
     let sides = lines.filter(|line| line.starts_with("left:") || line.starts_with("right:"));
     let all: Vec<&str> = std::iter::once(reason).chain(sides).collect();
     Some((
-        format!("{}{place}", path.display()),
+        format!("{}{place}", package.path.display()),
         format!("panicked: {}", all.join(", ")),
     ))
+}
+
+/// A new folder inside another.
+fn new_folder(folder: &Path, name: &str) -> Result<std::path::PathBuf, BadInput> {
+    let new = folder.join(name);
+    fs::create_dir(&new).map_err(|e| BadInput::new(new.display(), "a new folder", e))?;
+    Ok(new)
 }
 
 #[cfg(test)]

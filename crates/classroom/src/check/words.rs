@@ -1,7 +1,7 @@
 //! Forbidden words in regions: they read other files at compile time, or run code before the check.
 //!
-//! This does not make grades tamper-proof, because a submission may still read files at run time. It prevents
-//! handing in a clone's solution by its path.
+//! Where there is a sandbox, such a file could not be read anyway. Elsewhere this prevents handing in a clone's solution
+//! by its path.
 
 use crate::exercise::Language;
 use crate::source::regions;

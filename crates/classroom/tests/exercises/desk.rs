@@ -33,11 +33,13 @@ pub struct Desk {
 
 impl Desk {
     pub fn new() -> Self {
+        Self::with_limit(Duration::from_secs(20))
+    }
+
+    pub fn with_limit(limit: Duration) -> Self {
         Self {
             folder: TempDir::new().unwrap(),
-            rust: Rustc {
-                limit: Duration::from_secs(20),
-            },
+            rust: Rustc { limit },
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod bank;
 mod desk;
+mod hostile;
 #[path = "../../../../tests/src/skip.rs"]
 mod skip;
 mod submissions;

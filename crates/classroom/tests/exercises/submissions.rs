@@ -7,7 +7,7 @@ use classroom::{Exercise, Failure, Part, exercise};
 
 use crate::desk::{Desk, here, repository, solution};
 
-fn named(name: &str) -> Exercise {
+pub fn named(name: &str) -> Exercise {
     let all = exercise::all(&repository().join("exercises")).unwrap();
     exercise::find(&all, name).unwrap().clone()
 }
@@ -16,7 +16,7 @@ fn named(name: &str) -> Exercise {
 const LAST: &str = "    gate.silu()? * up";
 
 /// The solution with a line inserted before its last one.
-fn with_line(exercise: &Exercise, line: &str) -> String {
+pub fn with_line(exercise: &Exercise, line: &str) -> String {
     solution(exercise).replace(LAST, &format!("    {line}\n{LAST}"))
 }
 
@@ -111,7 +111,7 @@ fn what_is_printed_is_shown() {
     assert_eq!(notes[..2], ["it printed:", "    f is 1"]);
     let notes = with("dbg!(f);").unwrap();
     assert!(
-        notes[0] == "it printed to stderr:" && notes[1].ends_with("f = 1"),
+        notes[0] == "it printed:" && notes[1].ends_with("06-swiglu.rs:15:5] f = 1"),
         "{notes:?}"
     );
     let flood = with("println!(\"{}\", \"x\".repeat(3_000_000));").unwrap();
@@ -124,7 +124,7 @@ fn what_is_printed_is_shown() {
         "{}",
         failure.line
     );
-    assert_eq!(failure.notes, ["it printed to stderr:", "    so far"]);
+    assert_eq!(failure.notes, ["it printed:", "    so far"]);
     let failure = with("y.narrow(1, 0, 9 * f)?;").unwrap_err();
     let last = solution(exercise).lines().position(|l| l.contains(LAST));
     let line = 1 + last.unwrap();
@@ -135,31 +135,6 @@ fn what_is_printed_is_shown() {
         "{}",
         failure.line
     );
-}
-
-/// A submission ends at its time limit with all processes it has started, and cannot read its secret word.
-#[test]
-#[cfg_attr(windows, ignore = "it starts `sleep`")]
-fn what_a_submission_starts_ends_with_it() {
-    let exercise = &named("swiglu");
-    let with = |name: &str, line: &str| {
-        let text = with_line(exercise, line);
-        let start = Instant::now();
-        let outcome = Desk::new().check(exercise, name, text).unwrap();
-        assert!(
-            start.elapsed() < Duration::from_secs(30),
-            "{name}: {:?}",
-            start.elapsed()
-        );
-        outcome
-    };
-    let outcome = with(
-        "child",
-        "std::process::Command::new(\"sleep\").arg(\"300\").spawn().unwrap();",
-    );
-    assert_eq!(outcome, Ok(vec![]));
-    let word = "println!(\"\\n{} passed\", std::env::args().nth(2).unwrap_or_default()); std::process::exit(0);";
-    assert_eq!(with("word", word).unwrap_err().by, Part::Crash);
 }
 
 /// Threads that never reach a barrier race with those that wait there; the reported cause is the loop.

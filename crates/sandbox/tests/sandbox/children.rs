@@ -43,6 +43,10 @@ fn connects() {
 
 fn starts_a_program() {
     println!("{:?}", Command::new("true").status().map_err(|e| e.kind()));
+    // As rustc starts the linker, which std does in another way.
+    let mut with_path = Command::new("true");
+    with_path.env("PATH", env::var("PATH").unwrap_or_default());
+    println!("{:?}", with_path.status().map_err(|e| e.kind()));
 }
 
 fn starts_a_thread() {

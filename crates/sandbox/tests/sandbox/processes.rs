@@ -34,7 +34,7 @@ fn a_program_has_threads_and_no_processes() {
     assert!(said(&outcome).contains("thread: 42"), "{}", said(&outcome));
     if is_available("a submission that starts programs") {
         let said = said(&run(child("starts_a_program", ""), &limits()));
-        assert!(said.contains("Err(PermissionDenied)"), "{said}");
+        assert_eq!(said.matches("Err(PermissionDenied)").count(), 2, "{said}");
         let bomb = run(shell("f() { f | f & }; f; f; wait; true"), &limits());
         assert!(
             bomb.stderr.text().to_lowercase().contains("fork"),
@@ -137,4 +137,17 @@ fn a_caller_talks_to_a_program() {
     drop(stdin);
     let outcome = running.wait().unwrap();
     assert!(outcome.success() && outcome.stdout.bytes.is_empty());
+}
+
+#[test]
+fn two_programs_talk_to_each_other() {
+    let limits = Limits::new(LONG);
+    let mut first = sandbox::spawn(Command::new("cat"), &limits).unwrap();
+    let (stdin, stdout) = (first.stdin.take().unwrap(), first.stdout.take().unwrap());
+    let ask = shell("echo question; read answer; echo \"answer: $answer\" >&2");
+    let second = sandbox::spawn_with(ask, stdout.into(), stdin.into(), &limits).unwrap();
+    let outcome = second.wait().unwrap();
+    assert_eq!(outcome.stderr.text(), "answer: question\n");
+    // Its stdin has ended with the second program.
+    assert!(first.wait().unwrap().success());
 }

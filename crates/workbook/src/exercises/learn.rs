@@ -7,7 +7,7 @@ use cli::progress::Waiting;
 use data::BadInput;
 
 use super::tools::{Checker, can_check};
-use super::{FOLDER, LIMIT, Place, own_folder};
+use super::{FOLDER, LIMIT, Place, own_folder, package};
 
 /// Lists all exercises in the recommended order, one per line; solved ones have a tick, the current one an
 /// arrow.
@@ -95,6 +95,12 @@ pub fn start(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Resul
         },
     };
     learner.start(exercise)?;
+    if let Some(own) = package::write(exercises, &learner)? {
+        println!(
+            "({} has a Cargo.toml of your own, so your editor gets no package for the exercises)\n",
+            own.display()
+        );
+    }
     introduce(exercises, exercise, &learner);
     if !can_check(exercise) {
         println!("{}", cannot_check(exercise));

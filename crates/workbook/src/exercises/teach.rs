@@ -11,7 +11,7 @@ use classroom::check::process;
 use classroom::class::{Class, Student};
 use classroom::grade::{Grade, Grades, Verdict};
 use classroom::junit::junit;
-use classroom::{Exercise, Failure, Part, exercise, handout as handouts, printable};
+use classroom::{Exercise, Failure, Language, Part, exercise, handout as handouts, printable};
 use cli::files::Output;
 use cli::progress::Progress;
 use data::BadInput;
@@ -84,7 +84,9 @@ pub fn grade(exercises: &[Exercise], place: &Place, args: &GradeArgs) -> Result<
         output(&args.csv)?,
         output(&args.junit)?,
     );
+    Output::distinct([&json, &csv, &xml].into_iter().flatten())?;
     let wanted = wanted(exercises, args)?;
+    safe(&wanted, args)?;
     let class = Class::read(&args.submissions, exercises)?;
     // 32 bits, because some JSON readers have no larger integers.
     let seed = args.seed.unwrap_or_else(|| rand::random::<u32>().into());
@@ -94,34 +96,46 @@ pub fn grade(exercises: &[Exercise], place: &Place, args: &GradeArgs) -> Result<
     let check =
         |exercise: &Exercise, file: &Path| in_a_process(exercise, file, place, args.limit, seed);
     let progress = Progress::new("checking submissions", class.students.len() * wanted.len());
-    let mut grades = vec![];
+    let mut all = Grades {
+        complete: false,
+        grades: vec![],
+        not_graded: class.not_graded.clone(),
+    };
+    let keep = |all: &Grades| -> Result<()> {
+        match &json {
+            Some(json) => Ok(json.write(serde_json::to_string_pretty(all)?.as_bytes())?),
+            None => Ok(()),
+        }
+    };
     for student in &class.students {
-        let begin = grades.len();
+        let begin = all.grades.len();
         for exercise in &wanted {
             let grade = student.grade(exercise, seed, check);
-            if !grade.is_missing() {
+            let was_checked = !grade.is_missing();
+            if was_checked {
                 progress.suspend(|| println!("{}", show(&grade)));
             }
-            grades.push(grade);
+            all.grades.push(grade);
+            // What ends this program loses one check at most.
+            if was_checked {
+                keep(&all)?;
+            }
             progress.step();
         }
-        let line = of_student(student, &wanted, &grades[begin..]);
+        let line = of_student(student, &wanted, &all.grades[begin..]);
         progress.suspend(|| println!("{}: {line}", student.name));
     }
     drop(progress);
     if class.students.len() > 1 {
-        let lines = wanted.iter().map(|e| of_exercise(e, &grades));
+        let lines = wanted.iter().map(|e| of_exercise(e, &all.grades));
         lines.for_each(|line| println!("{line}"));
     }
-    println!("{}", passed(&grades));
-    if args.has_all() && grades.iter().any(Grade::is_missing) {
+    println!("{}", passed(&all.grades));
+    if args.has_all() && all.grades.iter().any(Grade::is_missing) {
         println!("(`--session N`, `--graded` or `--only EXERCISE` grades only what was set)");
     }
-    let not_graded = class.not_graded;
-    let all = Grades { grades, not_graded };
-    if let Some(json) = json {
-        json.write(serde_json::to_string_pretty(&all)?.as_bytes())?;
-    }
+    all.complete = true;
+    keep(&all)?;
     if let Some(csv) = csv {
         csv.write(sheet::csv(&all.grades)?.as_bytes())?;
     }
@@ -129,6 +143,24 @@ pub fn grade(exercises: &[Exercise], place: &Place, args: &GradeArgs) -> Result<
         xml.write(junit(&all)?.as_bytes())?;
     }
     Ok(all.grades.iter().all(|grade| grade.verdict.passed))
+}
+
+/// Refuses to run submissions in Rust without a sandbox, unless the teacher says so.
+fn safe(wanted: &[Exercise], args: &GradeArgs) -> Result<(), BadInput> {
+    let runs = wanted.iter().any(|e| e.language == Language::Rust);
+    match sandbox::available() {
+        Err(reason) if runs && !args.unsandboxed => {
+            let expected = "a sandbox for submissions in Rust, or `--unsandboxed`, with which they can read and write your \
+                            files and fake what they cost";
+            Err(BadInput::new("grade", expected, reason))
+        }
+        Err(_) if runs => {
+            // Once; what each check says about it is not shown.
+            sandbox::warn_once();
+            Ok(())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// `ada 01-guard: passed`, or the reason.
@@ -207,6 +239,8 @@ fn in_a_process(exercise: &Exercise, file: &Path, place: &Place, limit: f32, see
             .arg(file)
             .args(["--limit", &limit.to_string()])
             .args(["--seed", &seed.to_string()]);
+        // No backtrace becomes part of a result.
+        command.envs([("RUST_BACKTRACE", "0"), ("RUST_LIB_BACKTRACE", "0")]);
         let ended = process::run(command, longest, "")?;
         let Some(status) = ended.status else {
             let what = format!("expected it to end within {limit} s, found it still running");

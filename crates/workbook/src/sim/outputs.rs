@@ -37,11 +37,14 @@ impl Outputs {
             .iter()
             .map(dump)
             .collect::<Result<_, BadInput>>()?;
-        Ok(Self {
+        let all = Self {
             json: output(&args.json)?,
             trace: output(&args.trace)?,
             dumps,
-        })
+        };
+        let dumps = all.dumps.iter().map(|(_, output)| output);
+        Output::distinct(all.json.iter().chain(&all.trace).chain(dumps))?;
+        Ok(all)
     }
 
     /// Checks that the arguments to save are buffers.

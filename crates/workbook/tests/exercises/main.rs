@@ -7,6 +7,7 @@ mod handout;
 mod learn;
 #[path = "../shared/nvrtc.rs"]
 mod nvrtc;
+mod package;
 mod refused;
 mod run;
 #[path = "../shared/slashes.rs"]

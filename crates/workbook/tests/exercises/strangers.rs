@@ -120,11 +120,11 @@ fn links_are_not_followed() {
     }
 }
 
-/// Files that a submission writes do not stay in the teacher's folder.
+/// A submission writes nothing into the teacher's folder.
 #[test]
 fn it_runs_in_a_folder_of_its_own() {
     let folder = Folder::new();
-    let line = "assert!(std::fs::read_dir(\".\").unwrap().all(|e| e.unwrap().file_name() == \"eve.txt\")); std::fs::write(\"eve.txt\", \"\").unwrap();";
+    let line = "let written = std::fs::write(\"eve.txt\", \"\"); println!(\"{written:?}\");";
     let stdout = graded(&folder, line, &[]);
     assert!(stdout.ends_with("1 of 1 passed\n"), "{stdout}");
     assert_eq!(fs::read_dir(folder.path("")).unwrap().count(), 1);
@@ -146,7 +146,7 @@ mod processes {
         let folder = Folder::new();
         let (exercise, text) = with_line("loop {}");
         folder.write(&format!("eve/{}", exercise.file()), &text);
-        // An argument of `grade`, of its child, and of the program that runs in it.
+        // An argument of `grade`, of its child, and of the check's program.
         let seed = (1_u64 << 40 | u64::from(rand::random::<u32>())).to_string();
         let args = [
             "grade", "eve", "--only", "swiglu", "--limit", "300", "--seed",
@@ -177,5 +177,71 @@ mod processes {
             assert!(begin.elapsed() < Duration::from_secs(60));
             thread::sleep(Duration::from_millis(20));
         }
+    }
+}
+
+/// A machine without a sandbox, as many containers are.
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod without_a_sandbox {
+    use std::thread;
+
+    use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
+
+    use super::*;
+    use crate::run::{Run, finish};
+
+    /// Runs the command where a filter refuses Landlock, as that of a container may.
+    fn run(folder: &Folder, args: &[&str]) -> Run {
+        let arch = match cfg!(target_arch = "x86_64") {
+            true => TargetArch::x86_64,
+            false => TargetArch::aarch64,
+        };
+        let calls = [(libc::SYS_landlock_create_ruleset, vec![])].into();
+        let refuse = SeccompAction::Errno(libc::EPERM.cast_unsigned());
+        let filter = SeccompFilter::new(calls, SeccompAction::Allow, refuse, arch).unwrap();
+        let filter: BpfProgram = filter.try_into().unwrap();
+        // It holds for the thread, and for what the thread starts.
+        let run = || {
+            seccompiler::apply_filter(&filter).unwrap();
+            finish(&mut folder.command(args))
+        };
+        thread::scope(|scope| scope.spawn(run).join().unwrap())
+    }
+
+    #[test]
+    fn grade_refuses_and_check_warns() {
+        let folder = Folder::new();
+        let exercise = named("swiglu");
+        let solution = exercise.solution.clone().unwrap();
+        folder.write(&format!("eve/{}", exercise.file()), &solution);
+        let only = ["grade", "eve", "--only", "swiglu"];
+        run(&folder, &only).refused(&[
+            "grade: expected a sandbox for submissions in Rust, or `--unsandboxed`",
+            "found no sandbox: ",
+        ]);
+        let warning = "warning: no sandbox: ";
+        let graded = run(&folder, &[&only[..], &["--unsandboxed"]].concat());
+        assert_eq!(graded.code, Some(0), "{}", graded.stderr);
+        assert_eq!(
+            graded.stderr.matches(warning).count(),
+            1,
+            "{}",
+            graded.stderr
+        );
+        folder.write(&format!("my-exercises/{}", exercise.file()), &solution);
+        let checked = run(&folder, &["check", "swiglu"]);
+        assert_eq!(checked.code, Some(0), "{}", checked.stderr);
+        assert_eq!(
+            checked.stderr.matches(warning).count(),
+            1,
+            "{}",
+            checked.stderr
+        );
+        // Kernels run in the simulator, which needs none.
+        folder.write("eve/01-guard.ptx", &named("guard").solution.unwrap());
+        run(&folder, &["grade", "eve", "--only", "guard"]).ended(0);
     }
 }

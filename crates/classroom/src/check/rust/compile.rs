@@ -1,108 +1,223 @@
-//! Compiles a submission and its check with one call of rustc.
+//! Makes a submission and its check two programs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
 use data::BadInput;
+use sandbox::{Killed, Limits, Outcome};
 
-use super::{Failure, Part, TO_COMPILE, run, said, too_long};
+use super::toolchain::{LIBRARY, TO_COMPILE_IN, Toolchain, libraries};
+use super::{Failure, Part, TO_COMPILE, new_folder, said, too_long};
 use crate::exercise::Exercise;
 use crate::printed::printable;
 
-/// Compiles a submission and its check; returns the program, or the compiler's error about the submission.
-pub fn compile(
-    exercise: &Exercise,
-    path: &Path,
-    folder: &Path,
-) -> Result<Result<PathBuf, Failure>, BadInput> {
-    let absolute = |path: &Path| {
-        path.canonicalize()
-            .map_err(|e| BadInput::unreadable(path, &e))
-    };
-    let submission = absolute(path)?;
-    let check = absolute(&exercise.folder.join("check.rs"))?;
-    let file = path.file_name().unwrap_or_default().to_string_lossy();
-    let main = folder.join("main.rs");
-    let text = format!(
-        "#[global_allocator]\nstatic COUNTED: exercise::Counted = exercise::Counted;\n\
-         #[path = {submission:?}]\nmod submission;\n#[path = {check:?}]\nmod check;\n\
-         fn main() {{\n    exercise::run(check::check, {file:?})\n}}\n"
-    );
-    fs::write(&main, text).map_err(|e| BadInput::unwritable(&main, &e))?;
-    let program = folder.join(format!("program{}", std::env::consts::EXE_SUFFIX));
+/// What is compiled. Only the submission's source is copied: neither `build.rs` nor `.cargo/config.toml` comes along.
+pub struct Package<'p> {
+    /// The submission as the caller names it.
+    pub path: &'p Path,
+    /// The copy of it, which has been read once and compared with the starter.
+    pub source: PathBuf,
+    /// The exercise's `check.rs`.
+    pub check: PathBuf,
+    /// The exercise's `calls.rs`.
+    pub calls: PathBuf,
+    /// `main.rs` of the submission's program.
+    main: PathBuf,
+    /// `main.rs` of the check's program.
+    main_of_judge: PathBuf,
+    /// Where each call of rustc writes: one folder for the submission, one for its check.
+    out: [PathBuf; 2],
+}
+
+impl<'p> Package<'p> {
+    /// Writes the sources into `folder`.
+    pub fn write(
+        exercise: &Exercise,
+        path: &'p Path,
+        text: &str,
+        folder: &Path,
+    ) -> Result<Self, BadInput> {
+        let absolute = |path: &Path| {
+            path.canonicalize()
+                .map_err(|e| BadInput::unreadable(path, &e))
+        };
+        let folder = &absolute(folder)?;
+        let source = new_folder(folder, "source")?;
+        let write = |name: &str, text: String| {
+            let file = source.join(name);
+            fs::write(&file, text).map_err(|e| BadInput::unwritable(&file, &e))?;
+            Ok(file)
+        };
+        let check = absolute(&exercise.folder.join("check.rs"))?;
+        let calls = absolute(&exercise.folder.join("calls.rs"))?;
+        let file = exercise.file();
+        let counted = "#[global_allocator]\nstatic COUNTED: exercise::Counted = exercise::Counted;";
+        let main = format!(
+            "{counted}\n#[path = {calls:?}]\nmod calls;\nfn main() -> std::process::ExitCode {{\n    \
+             exercise::serve(calls::calls, {file:?})\n}}\n"
+        );
+        let main_of_judge = format!(
+            "#[path = {check:?}]\nmod check;\nfn main() -> std::process::ExitCode {{\n    \
+             exercise::judge(check::check)\n}}\n"
+        );
+        Ok(Self {
+            path,
+            main: write("main.rs", main)?,
+            main_of_judge: write("judge.rs", main_of_judge)?,
+            source: write(&file, text.to_owned())?,
+            check,
+            calls,
+            out: [new_folder(folder, "out")?, new_folder(folder, "judge")?],
+        })
+    }
+}
+
+/// The two programs.
+pub struct Programs {
+    /// It answers the calls.
+    pub submission: PathBuf,
+    /// It makes them, and decides.
+    pub judge: PathBuf,
+}
+
+/// Why a program was not compiled.
+enum Wrong {
+    /// The learner's fault.
+    Submission(Failure),
+    /// Not the learner's: rustc's error.
+    Library(String),
+}
+
+/// Compiles both; the inner error is about the submission.
+pub fn compile(package: &Package) -> Result<Result<Programs, Failure>, BadInput> {
     let mut unfit = "none".to_owned();
     for library in libraries()? {
-        let ended = run(rustc(&library, &main, &program), TO_COMPILE, "")?;
-        match ended.status {
-            Some(status) if status.success() => return Ok(Ok(program)),
-            None => return Ok(Err(too_long(path, "compiles", TO_COMPILE))),
-            Some(_) => {}
+        let toolchain = &Toolchain::of(library)?;
+        let (submission, judge) = thread::scope(|scope| {
+            let judge = scope.spawn(|| compile_judge(toolchain, package));
+            (compile_submission(toolchain, package), judge.join())
+        });
+        let Ok(judge) = judge else {
+            return Err(BadInput::new(
+                "rustc",
+                "an end",
+                "a panic of the thread that waits",
+            ));
+        };
+        match (submission?, judge?) {
+            (Ok(submission), Ok(judge)) => return Ok(Ok(Programs { submission, judge })),
+            (Err(Wrong::Submission(failure)), _) => return Ok(Err(failure)),
+            // The check can be linked, so the library is right, and what the submission adds to it is not.
+            (Err(Wrong::Library(error)), Ok(_)) => {
+                let what = format!("it cannot be linked: {error}");
+                return Ok(Err(Failure::new(Part::Text, package.path.display(), what)));
+            }
+            (_, Err(error)) => unfit = error,
         }
-        let (error, notes) = said::first_error(&ended.stderr);
-        if !is_about_the_library(&error) {
-            let absolute = submission.display().to_string();
-            let short = |line: String| line.replace(&absolute, &path.display().to_string());
-            let notes = notes.into_iter().map(|note| printable(&short(note)));
-            return Ok(Err(Failure {
-                notes: notes.collect(),
-                ..Failure::of_line(Part::Text, &short(error))
-            }));
-        }
-        unfit = error;
     }
     let expected = "one that can be linked (build it with `cargo build --release -p workbook`, without --features cuda)";
     Err(BadInput::new(LIBRARY, expected, unfit))
 }
 
-fn rustc(library: &Path, main: &Path, program: &Path) -> Command {
-    let options = "--edition 2024 --crate-name program --cap-lints allow --error-format json \
-                   -C opt-level=1 -C debuginfo=line-tables-only";
-    let dependencies = library.parent().unwrap_or(Path::new("."));
-    let mut rustc = Command::new("rustc");
-    // In the clone, rustup selects the toolchain that compiled the library.
-    rustc.current_dir(dependencies);
-    rustc.args(options.split_whitespace());
-    rustc
-        .arg("-L")
-        .arg(format!("dependency={}", dependencies.display()));
-    rustc
-        .arg("--extern")
-        .arg(format!("exercise={}", library.display()));
-    rustc.arg("-o").args([program, main]);
-    rustc
+/// Runs rustc.
+fn run(command: Command, limits: &Limits) -> Result<Outcome, BadInput> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    sandbox::run(command, limits)
+        .map_err(|e| BadInput::new(name, "a program that can be started", e))
 }
 
-/// Whether an error is not about the submission: the library is from another compiler, lacks dependencies, or
-/// was built with CUDA, which this call does not link.
+/// Compiles the submission as a crate of its own, then the program around it.
+fn compile_submission(
+    toolchain: &Toolchain,
+    package: &Package,
+) -> Result<Result<PathBuf, Wrong>, BadInput> {
+    let out = &package.out[0];
+    let (mut rustc, limits) = toolchain.rustc("submission", out);
+    rustc.args("-F unsafe_code -C debuginfo=line-tables-only --crate-type rlib".split_whitespace());
+    rustc.arg(&package.source);
+    let outcome = run(rustc, &limits.readable(&package.source))?;
+    if let Some(wrong) = wrong(&outcome, package) {
+        return Ok(Err(wrong));
+    }
+    let (mut rustc, limits) = toolchain.rustc("program", out);
+    rustc.args("--cap-lints allow -C debuginfo=line-tables-only".split_whitespace());
+    let library = out.join("libsubmission.rlib");
+    rustc.arg("--extern");
+    rustc.arg(format!("submission={}", library.display()));
+    rustc.arg(&package.main);
+    let limits = limits.readable(&package.main).readable(&package.calls);
+    let outcome = run(rustc, &limits.readable(&package.source))?;
+    Ok(match wrong(&outcome, package) {
+        Some(wrong) => Err(wrong),
+        None => Ok(program(out, "program")),
+    })
+}
+
+/// Compiles the check; the inner error is rustc's.
+fn compile_judge(
+    toolchain: &Toolchain,
+    package: &Package,
+) -> Result<Result<PathBuf, String>, BadInput> {
+    let out = &package.out[1];
+    let (mut rustc, limits) = toolchain.rustc("judge", out);
+    rustc.args("--cap-lints allow -C strip=symbols".split_whitespace());
+    rustc.arg(&package.main_of_judge);
+    let limits = limits.readable(&package.main_of_judge);
+    let outcome = run(rustc, &limits.readable(&package.check))?;
+    if outcome.success() {
+        return Ok(Ok(program(out, "judge")));
+    }
+    let (error, _) = said::first_error(&outcome.stderr.text());
+    if is_about_the_library(&error) {
+        return Ok(Err(error));
+    }
+    let what = package.check.display();
+    Err(BadInput::new(what, "a check that compiles", error))
+}
+
+fn program(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
+}
+
+/// Why rustc failed; `None` if it did not.
+fn wrong(outcome: &Outcome, package: &Package) -> Option<Wrong> {
+    if outcome.success() {
+        return None;
+    }
+    let path = package.path;
+    if let Some(Killed::Time | Killed::Cpu) = outcome.killed {
+        return Some(Wrong::Submission(too_long(path, "compiles", TO_COMPILE)));
+    }
+    let stderr = outcome.stderr.text();
+    if stderr.contains("memory allocation of") || stderr.contains("LLVM ERROR: out of memory") {
+        let what = format!(
+            "expected it to compile in {} GiB of memory, but it needs more",
+            TO_COMPILE_IN >> 30
+        );
+        return Some(Wrong::Submission(Failure::new(
+            Part::Text,
+            path.display(),
+            what,
+        )));
+    }
+    let (error, notes) = said::first_error(&stderr);
+    if is_about_the_library(&error) {
+        return Some(Wrong::Library(error));
+    }
+    let copy = package.source.display().to_string();
+    let short = |line: String| line.replace(&copy, &path.display().to_string());
+    let notes = notes.into_iter().map(|note| printable(&short(note)));
+    Some(Wrong::Submission(Failure {
+        notes: notes.collect(),
+        ..Failure::of_line(Part::Text, &short(error))
+    }))
+}
+
+/// Whether an error is not about a text: the library is from another compiler, lacks dependencies, or was built with
+/// CUDA, which this call does not link.
 fn is_about_the_library(error: &str) -> bool {
     let said = ["E0460", "E0461", "E0462", "E0463", "E0514", "linking with"];
     said.iter().any(|word| error.contains(word))
-}
-
-const LIBRARY: &str = "the library of the exercises in Rust";
-
-/// Finds the compiled crate `exercise` among the libraries of the running program: one per set of features,
-/// newest first.
-fn libraries() -> Result<Vec<PathBuf>, BadInput> {
-    let missing =
-        |found: String| BadInput::new(LIBRARY, "libexercise-….rlib next to this program", found);
-    let program = std::env::current_exe().map_err(|e| missing(e.to_string()))?;
-    let folder = program.parent().unwrap_or(Path::new("."));
-    // A test program is in the folder of the libraries itself.
-    let deps = Some(folder.join("deps")).filter(|deps| deps.is_dir());
-    let folder = deps.unwrap_or(folder.into());
-    let entries = fs::read_dir(&folder).map_err(|e| missing(e.to_string()))?;
-    let is_it = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.starts_with("libexercise-") && name.ends_with(".rlib")
-    };
-    let mut found: Vec<PathBuf> = entries.flatten().map(|e| e.path()).filter(is_it).collect();
-    found.sort_by_key(|path| path.metadata().and_then(|data| data.modified()).ok());
-    found.reverse();
-    if found.is_empty() {
-        Err(missing(format!("none in {}", folder.display())))
-    } else {
-        Ok(found)
-    }
 }

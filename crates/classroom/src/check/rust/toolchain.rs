@@ -1,0 +1,113 @@
+//! The compiler that made the library of the exercises, and that library.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use data::BadInput;
+use sandbox::Limits;
+
+use super::TO_COMPILE;
+
+/// Address space of rustc: several times what the largest solution needs.
+pub const TO_COMPILE_IN: u64 = 3 << 30;
+
+/// Name of the library in messages.
+pub const LIBRARY: &str = "the library of the exercises in Rust";
+
+/// A compiler and a library that it made.
+#[derive(Debug, Clone)]
+pub struct Toolchain {
+    sysroot: PathBuf,
+    /// The library `exercise`.
+    pub library: PathBuf,
+}
+
+impl Toolchain {
+    /// The compiler that rustup selects where `library` is, in the clone.
+    pub fn of(library: PathBuf) -> Result<Self, BadInput> {
+        let mut rustc = Command::new("rustc");
+        rustc.args(["--print", "sysroot"]);
+        rustc.current_dir(library.parent().unwrap_or(Path::new(".")));
+        let bad = |found: String| BadInput::new("rustc", "a compiler that says where it is", found);
+        let output = rustc.output().map_err(|e| bad(e.to_string()))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            return Err(bad(said.lines().next().unwrap_or("an error").to_owned()));
+        }
+        let sysroot = String::from_utf8_lossy(&output.stdout).trim().into();
+        Ok(Self { sysroot, library })
+    }
+
+    /// A call of rustc that writes to `out`, with the library; and its limits, to which the caller adds what it reads.
+    pub fn rustc(&self, name: &str, out: &Path) -> (Command, Limits) {
+        let dependencies = self.library.parent().unwrap_or(Path::new("."));
+        let program = format!("rustc{}", std::env::consts::EXE_SUFFIX);
+        // Not rustup's `rustc`, which reads its settings first.
+        let mut rustc = Command::new(self.sysroot.join("bin").join(program));
+        with_few_variables(&mut rustc);
+        rustc.current_dir(out).env("TMPDIR", out);
+        rustc.args(["--edition", "2024", "--crate-name", name]);
+        rustc.args("--error-format json -C opt-level=1".split_whitespace());
+        rustc.arg("--extern");
+        rustc.arg(format!("exercise={}", self.library.display()));
+        rustc.arg("-L");
+        rustc.arg(format!("dependency={}", dependencies.display()));
+        rustc.arg("--out-dir").arg(out);
+        let limits = Limits::new(TO_COMPILE)
+            .memory(TO_COMPILE_IN)
+            .processes(64)
+            .file_size(1 << 30)
+            .readable(&self.sysroot)
+            .readable(dependencies)
+            .writable(out);
+        (rustc, limits)
+    }
+}
+
+/// Variables that a compiler or a linker needs. The others are nobody's business.
+const VARIABLES: [&str; 11] = [
+    "PATH",
+    "LD_LIBRARY_PATH",
+    "LIBRARY_PATH",
+    "SDKROOT",
+    "DEVELOPER_DIR",
+    "INCLUDE",
+    "LIB",
+    "SystemRoot",
+    "TEMP",
+    "TMP",
+    "USERPROFILE",
+];
+
+/// Leaves a program few variables of this process: no secret, and no setting of backtraces.
+pub fn with_few_variables(command: &mut Command) {
+    command.env_clear();
+    let needed = |name: &str| VARIABLES.contains(&name) || name.starts_with("NIX_");
+    let own = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(needed));
+    command.envs(own);
+}
+
+/// Finds the compiled crate `exercise` among the libraries of the running program: one per set of features,
+/// newest first.
+pub fn libraries() -> Result<Vec<PathBuf>, BadInput> {
+    let missing =
+        |found: String| BadInput::new(LIBRARY, "libexercise-….rlib next to this program", found);
+    let program = std::env::current_exe().map_err(|e| missing(e.to_string()))?;
+    let folder = program.parent().unwrap_or(Path::new("."));
+    // A test program is in the folder of the libraries itself.
+    let deps = Some(folder.join("deps")).filter(|deps| deps.is_dir());
+    let folder = deps.unwrap_or(folder.into());
+    let entries = std::fs::read_dir(&folder).map_err(|e| missing(e.to_string()))?;
+    let is_it = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("libexercise-") && name.ends_with(".rlib")
+    };
+    let mut found: Vec<PathBuf> = entries.flatten().map(|e| e.path()).filter(is_it).collect();
+    found.sort_by_key(|path| path.metadata().and_then(|data| data.modified()).ok());
+    found.reverse();
+    if found.is_empty() {
+        Err(missing(format!("none in {}", folder.display())))
+    } else {
+        Ok(found)
+    }
+}
