@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use data::BadInput;
 use sandbox::Limits;
 
@@ -148,9 +148,17 @@ pub fn build(artifacts: &Artifacts, levels: &[OwnLevel]) -> Result<Result<Built,
         .args([&program, &main]);
     if let Err(said) = run(command, artifacts, levels, &folder)? {
         let is_named = |level: &&OwnLevel| said.contains(&format!("{}::ops", level.name()));
-        let level = levels.iter().find(is_named).unwrap_or(&levels[0]);
+        let named = levels.iter().find(is_named);
+        let level = named.unwrap_or(&levels[0]);
         let error = first_error(&said, level, &main);
-        let expected = "`pub fn ops() -> std::sync::Arc<dyn models::Ops>`";
+        let expected = if named.is_some() {
+            "`pub fn ops() -> std::sync::Arc<dyn models::Ops>`"
+        } else if said.contains("undefined symbol") || said.contains("undefined reference") {
+            "code whose functions all exist"
+        } else {
+            // No text of a level does this, so that it is no learner's fault.
+            bail!("linking {}: {}", names.join(", "), error.found);
+        };
         let file = level.folder().join("src/lib.rs");
         return Ok(Err(BadInput::new(file.display(), expected, error.found)));
     }

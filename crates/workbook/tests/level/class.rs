@@ -104,7 +104,7 @@ const FAULTS: [(&str, &str, &str); 7] = [
     (
         "Level1.linear(x, w)",
         "panic!(\"{:?}\", (x, w).0.dims())",
-        "src/ops.rs:41:9: linear: panicked: [1, 1, 7]",
+        "src/ops.rs:42:9: linear: panicked: [1, 1, 7]",
     ),
     (
         "Level1.norm_linear(x, norm, w)",
