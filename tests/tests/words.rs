@@ -20,6 +20,7 @@ const GUIDES: [&str; 10] = [
     "CONTRIBUTING.md",
     "CHANGELOG.md",
     "SECURITY.md",
+    "docs/UNSAFE.md",
     "benches/results/README.md",
     "tests/goldens/README.md",
     "crates/charts/fonts/README.md",

@@ -3,6 +3,9 @@
 use exercise::candle_core::Tensor;
 use exercise::{Fresh, Submission, Verdict, close_tensor, expect, values};
 
+/// q, k and v; the tensors made, the strides of the three, and whether they share their memory.
+type Views = ([Tensor; 3], usize, Vec<Vec<usize>>, bool);
+
 pub fn check(fresh: &mut Fresh, submission: &mut Submission) -> Verdict {
     for (t, c) in [(1, 1), (3, 5), (7, 32), (33, 12)] {
         let (x, w) = (fresh.tensor(&[t, c])?, fresh.tensor(&[3 * c, c])?);
@@ -14,7 +17,10 @@ pub fn check(fresh: &mut Fresh, submission: &mut Submission) -> Verdict {
         }
     }
     let (x, w) = (fresh.tensor(&[8, 16])?, fresh.tensor(&[48, 16])?);
-    let (tensors, strides, shared): (usize, Vec<Vec<usize>>, bool) = submission.call("views", (x, w))?;
+    let (parts, tensors, strides, shared): Views = submission.call("views", (x.clone(), w.clone()))?;
+    for (number, part) in parts.iter().enumerate() {
+        close_tensor("q, k or v at T = 8, C = 16", part, &product(&x, &w, number)?, 1e-4)?;
+    }
     expect(tensors <= 10, "tensors made, views included", "at most 10", tensors)?;
     let rows = strides.iter().all(|stride| stride == &[48, 1]);
     expect(rows, "rows of q, k and v", "views of one tensor (T, 3·C): strides [48, 1]", format!("{strides:?}"))?;

@@ -45,7 +45,7 @@ fn code() -> Regex {
 #[test]
 fn the_page_has_the_files_with_unsafe_code() {
     let mut found = BTreeSet::new();
-    find(root(), &code(), &mut found);
+    find(&root(), &code(), &mut found);
     assert!(found.len() > 30, "{found:?}");
     let page = fs::read_to_string(root().join("docs/UNSAFE.md")).unwrap();
     let listed = page

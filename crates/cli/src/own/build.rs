@@ -1,11 +1,12 @@
 //! Compiles learners' levels and links them to a program.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use data::BadInput;
 use sandbox::Limits;
 
@@ -48,9 +49,15 @@ fn run(
         .open_files(4096)
         .processes(64)
         .output(16 << 20);
+    // Where the compiler makes its temporary folder.
+    command.current_dir(folder);
     if levels.iter().any(OwnLevel::is_confined) {
+        let set = command.get_envs();
+        let set: Vec<(OsString, OsString)> = set
+            .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())))
+            .collect();
         let path = std::env::var_os("PATH").unwrap_or_default();
-        command.env_clear().env("PATH", path);
+        command.env_clear().envs(set).env("PATH", path);
         // The linker's temporary files.
         command.env("TMPDIR", folder);
         limits = limits.readable(&artifacts.sysroot).writable(folder);
@@ -141,9 +148,17 @@ pub fn build(artifacts: &Artifacts, levels: &[OwnLevel]) -> Result<Result<Built,
         .args([&program, &main]);
     if let Err(said) = run(command, artifacts, levels, &folder)? {
         let is_named = |level: &&OwnLevel| said.contains(&format!("{}::ops", level.name()));
-        let level = levels.iter().find(is_named).unwrap_or(&levels[0]);
+        let named = levels.iter().find(is_named);
+        let level = named.unwrap_or(&levels[0]);
         let error = first_error(&said, level, &main);
-        let expected = "`pub fn ops() -> std::sync::Arc<dyn models::Ops>`";
+        let expected = if named.is_some() {
+            "`pub fn ops() -> std::sync::Arc<dyn models::Ops>`"
+        } else if said.contains("undefined symbol") || said.contains("undefined reference") {
+            "code whose functions all exist"
+        } else {
+            // No text of a level does this, so that it is no learner's fault.
+            bail!("linking {}: {}", names.join(", "), error.found);
+        };
         let file = level.folder().join("src/lib.rs");
         return Ok(Err(BadInput::new(file.display(), expected, error.found)));
     }

@@ -104,7 +104,7 @@ const FAULTS: [(&str, &str, &str); 7] = [
     (
         "Level1.linear(x, w)",
         "panic!(\"{:?}\", (x, w).0.dims())",
-        "src/ops.rs:41:9: linear: panicked: [1, 1, 7]",
+        "src/ops.rs:42:9: linear: panicked: [1, 1, 7]",
     ),
     (
         "Level1.norm_linear(x, norm, w)",
@@ -223,7 +223,7 @@ fn graded(ada: &Learner, ran: &Ran) {
     for (student, line) in [
         (
             "cyd",
-            "src/ops.rs:41:23: error[E0425]: cannot find value `y`",
+            "src/ops.rs:41:26: error[E0425]: cannot find value `y`",
         ),
         ("dan", "src/ops.rs:"),
         ("fay", "expected a submission, found none"),

@@ -1,0 +1,215 @@
+"""What scripts/soak.sh runs: fuzzers, SIGKILL at random points, a long decode. Writes docs/soak.json and docs/SOAK.md."""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import platform
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FIGURES = ROOT / "docs/soak.json"
+PAGE = ROOT / "docs/SOAK.md"
+# The coverage that libFuzzer reads, by a stable compiler.
+COVERAGE = " ".join([
+    "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4",
+    "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table",
+    "-Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1",
+])
+MIB = 2048
+
+
+def run(command, **options):
+    print("+", " ".join(map(str, command)), flush=True)
+    return subprocess.run(list(map(str, command)), cwd=options.pop("cwd", ROOT), check=True, **options)
+
+
+def targets():
+    return re.findall(r'^\[\[bin\]\]\nname = "(\w+)"', (ROOT / "fuzz/Cargo.toml").read_text(), re.M)
+
+
+def fuzz(seconds, only):
+    """Each reader under libFuzzer: runs, inputs that went wrong, peak of the memory, slowest input."""
+    built = ROOT / "target/fuzz"
+    flags = {**os.environ, "RUSTFLAGS": COVERAGE, "CARGO_INCREMENTAL": "0"}
+    # With a target named, build scripts and macros are compiled without the flags.
+    triple = re.search(r"host: (\S+)", subprocess.check_output(["rustc", "-vV"], text=True)).group(1)
+    run(["cargo", "build", "--release", "--target", triple, "--target-dir", built], cwd=ROOT / "fuzz", env=flags)
+    found = {}
+    for name in only or targets():
+        corpus, wrong = built / "corpus" / name, built / "wrong" / name
+        for folder in (corpus, wrong):
+            folder.mkdir(parents=True, exist_ok=True)
+        run(["cargo", "run", "--quiet", "--release", "-p", "readers", "--example", "seeds", "--", name, corpus])
+        program = built / triple / "release" / name
+        limits = [f"-max_total_time={seconds}", f"-rss_limit_mb={MIB}", "-timeout=20", "-print_final_stats=1", "-max_len=20000"]
+        ended = subprocess.run([program, corpus, f"-artifact_prefix={wrong}/", "-verbosity=0", *limits],
+                               stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, errors="replace")
+        stat = lambda key: int((re.findall(rf"stat::{key}:\s+(\d+)", ended.stderr) or [0])[-1])
+        found[name] = {
+            "runs": stat("number_of_executed_units"),
+            "seconds": seconds,
+            "wrong": len(list(wrong.iterdir())),
+            "peak_mib": stat("peak_rss_mb"),
+            "slowest_s": stat("slowest_unit_time_sec"),
+        }
+        print(name, found[name], flush=True)
+        if ended.returncode:
+            print(ended.stderr[-1500:], flush=True)
+    return found
+
+
+class Kill:
+    """A command that is killed at a random time, again and again, and a question about what is left."""
+
+    def __init__(self, command, whole, longest, prepare=lambda folder: None):
+        self.command, self.whole, self.longest, self.prepare = command, whole, longest, prepare
+
+    def times(self, count, rng):
+        torn = early = 0
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            self.prepare(folder)
+            for _ in range(count):
+                process = subprocess.Popen([str(part) for part in self.command(folder)], cwd=folder, start_new_session=True,
+                                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                try:
+                    process.wait(rng.uniform(0, self.longest))
+                    early += 1
+                except subprocess.TimeoutExpired:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
+                if not self.whole(folder):
+                    torn += 1
+                    print("torn:", *self.command(folder), flush=True)
+        return {"kills": count - early, "ended_before": early, "torn_or_lost": torn}
+
+
+def is_json(path):
+    try:
+        json.loads(path.read_text())
+        return True
+    except ValueError:
+        return False
+
+
+def kills(count, rng):
+    """Commands that write files: each file is as before or as after, and what was there can be read."""
+    run(["cargo", "build", "--release", "-p", "workbook"])
+    run(["cargo", "build", "--release", "-p", "level1", "--example", "train"])
+    run(["cargo", "build", "--release", "-p", "level5", "--example", "tune"])
+    workbook, examples = ROOT / "target/release/workbook", ROOT / "target/release/examples"
+    ran = ROOT / "benches/results/cpu.json"
+
+    def repository(folder):
+        (folder / "models").mkdir()
+        (folder / "models/tiny").symlink_to(ROOT / "models/tiny")
+        shutil.copytree(ROOT / "benches/results", folder / "benches/results")
+        shutil.copy(ROOT / "README.md", folder)
+
+    def records(folder):
+        files = (folder / "benches/results").rglob("*.json")
+        return all(map(is_json, files)) and len((folder / "README.md").read_text()) > 1000
+
+    def submissions(folder):
+        (folder / "eve").mkdir()
+        for number, path in (("01-guard", "1-simulator/01-guard"), ("07-row-sum", "3-ptx/07-row-sum"), ("12-tile", "3-ptx/12-tile")):
+            shutil.copy(ROOT / "exercises" / path / "solution.ptx", folder / "eve" / f"{number}.ptx")
+
+    def model(folder):
+        """The last model, if there is one, is whole: its tensors are as long as its header says."""
+        file = folder / "out/model.safetensors"
+        if not file.exists():
+            return True
+        data = file.read_bytes()
+        size = int.from_bytes(data[:8], "little")
+        header = json.loads(data[8:8 + size])
+        end = max(entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__")
+        return len(data) == 8 + size + end and is_json(folder / "out/config.json")
+
+    def none_or_json(name):
+        return lambda folder: not (folder / name).exists() or is_json(folder / name)
+
+    jobs = {
+        "train": Kill(lambda f: [examples / "train", "gnn", "--steps", "3", "--out", f / "out"], model, 6,
+                      lambda f: (f / "Cargo.lock").touch()),
+        "record": Kill(lambda f: [workbook, "record", "soak", ran], records, 4, repository),
+        "tune": Kill(lambda f: [examples / "tune", "--op", "softmax", "--json", f / "table.json"], none_or_json("table.json"), 6),
+        "grade": Kill(lambda f: [workbook, "exercises", "--exercises", ROOT / "exercises", "grade", "eve", "--session", "2", "--json", "g.json"],
+                      none_or_json("g.json"), 2, submissions),
+    }
+    return {name: {**job.times(count // len(jobs), rng)} for name, job in jobs.items()}
+
+
+def decode(tokens):
+    run(["cargo", "build", "--release", "-p", "tests", "--example", "long_decode"])
+    said = run([ROOT / "target/release/examples/long_decode", tokens], stdout=subprocess.PIPE, text=True).stdout
+    return json.loads(said)
+
+
+def page(figures):
+    lines = ["# Soak test", "", "<!-- Made by `scripts/soak.sh --page` from docs/soak.json. -->", "",
+             "`scripts/soak.sh` runs the workbook for a long time, outside CI. These are the figures of its last run:",
+             f"{figures['machine']}, commit {figures['commit']}, {figures['date']}.", ""]
+    if "fuzz" in figures:
+        all_runs = sum(f["runs"] for f in figures["fuzz"].values())
+        wrong = sum(f["wrong"] for f in figures["fuzz"].values())
+        lines += ["## Readers under libFuzzer", "",
+                  f"{all_runs:,} inputs in all; {wrong} ended in a panic, took longer than 20 s, or more than {MIB} MiB.", "",
+                  "| reader | inputs | seconds | wrong | peak MiB | slowest input, s |", "|:--|--:|--:|--:|--:|--:|"]
+        for name, f in sorted(figures["fuzz"].items()):
+            lines.append(f"| {name} | {f['runs']:,} | {f['seconds']} | {f['wrong']} | {f['peak_mib']} | {f['slowest_s']} |")
+        lines.append("")
+    if "kills" in figures:
+        lines += ["## SIGKILL at random points", "",
+                  "After each kill, every file that the command writes is checked: it is as before or as after, and can be read.", "",
+                  "| command | kills | ended before its kill | torn or lost |", "|:--|--:|--:|--:|"]
+        for name, f in figures["kills"].items():
+            lines.append(f"| {name} | {f['kills']} | {f['ended_before']} | {f['torn_or_lost']} |")
+        lines.append("")
+    if "decode" in figures:
+        f = figures["decode"]
+        lines += ["## A long decode", "",
+                  f"The small language model generated {f['tokens']:,} tokens on a CPU, in {f['contexts']:,} contexts and "
+                  f"{f['seconds']:,} s.", f"The process held {f['mib_after_a_tenth']} MiB after a tenth of them and "
+                  f"{f['mib_at_the_end']} MiB at the end.", ""]
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=int, default=1800, help="time of each fuzzer (0: none)")
+    parser.add_argument("--only", nargs="*", help="names of readers to fuzz")
+    parser.add_argument("--kills", type=int, default=200, help="kills in all (0: none)")
+    parser.add_argument("--tokens", type=int, default=1_000_000, help="tokens to generate (0: none)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the times of the kills")
+    parser.add_argument("--page", action="store_true", help="only write docs/SOAK.md again")
+    args = parser.parse_args()
+    figures = json.loads(FIGURES.read_text()) if FIGURES.exists() else {}
+    if not args.page:
+        commit = subprocess.check_output(["git", "rev-parse", "--short=9", "HEAD"], cwd=ROOT, text=True).strip()
+        processor = re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())
+        machine = processor.group(1) if processor else platform.machine()
+        figures |= {"machine": f"{machine}, {os.cpu_count()} threads", "commit": commit, "date": datetime.date.today().isoformat()}
+        if args.seconds:
+            figures["fuzz"] = {**figures.get("fuzz", {}), **fuzz(args.seconds, args.only)}
+        if args.kills:
+            figures["kills"] = kills(args.kills, random.Random(args.seed))
+        if args.tokens:
+            figures["decode"] = decode(args.tokens)
+        FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
+    PAGE.write_text(page(figures))
+    bad = [f["wrong"] for f in figures.get("fuzz", {}).values()] + [f["torn_or_lost"] for f in figures.get("kills", {}).values()]
+    sys.exit(1 if any(bad) else 0)
+
+
+if __name__ == "__main__":
+    main()
