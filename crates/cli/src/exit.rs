@@ -18,6 +18,10 @@ pub const FAILURE: u8 = 1;
 /// code 2 for bad input or 1 for anything else. A pipe closed by its reader is no error.
 pub fn run(program: impl FnOnce() -> anyhow::Result<()> + Send) -> ExitCode {
     end_with_the_reader();
+    let program = || {
+        program()?;
+        Ok(crate::note::at_the_end()?)
+    };
     match crate::threads::run(program) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => report(error),

@@ -4,7 +4,7 @@ use levels::{Level, Name, Selection};
 
 use crate::args::RunArgs;
 use crate::load::Request;
-use crate::note::note_tables;
+use crate::note::note_tables_later;
 
 impl RunArgs {
     /// Returns the ops of `level`, with those that `--swap` takes from other levels, for a model that runs
@@ -27,7 +27,7 @@ impl RunArgs {
         };
         let (ops, levels) = selection.ops(request.dtype, &request.device, self.trace)?;
         if levels.contains(&5) {
-            note_tables(&request.device)?;
+            note_tables_later(&request.device)?;
         }
         Ok(ops)
     }
