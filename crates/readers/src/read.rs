@@ -24,9 +24,10 @@ fn with_file(name: &str, bytes: &[u8], read: impl FnOnce(&Path)) {
     FOLDER.with(|folder| {
         let folder = folder.get_or_init(|| {
             let memory = Path::new("/dev/shm");
-            let made = match memory.is_dir() {
-                true => tempfile::tempdir_in(memory),
-                false => tempfile::tempdir(),
+            let made = if memory.is_dir() {
+                tempfile::tempdir_in(memory)
+            } else {
+                tempfile::tempdir()
             };
             made.unwrap_or_else(|e| panic!("a temporary folder: {e}"))
         });

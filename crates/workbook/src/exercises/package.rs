@@ -75,7 +75,7 @@ exercise = {{ path = \"{root}/exercises/prelude\" }}
 # The features that everything else in the workbook is compiled with.
 workspace-hack = {{ path = \"{root}/crates/workspace-hack\" }}
 
-# A workspace of its own: a mistake here breaks nobody's build.
+# A workspace of its own: a mistake here breaks no other build.
 [workspace]
 "
     )

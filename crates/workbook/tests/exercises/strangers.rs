@@ -195,9 +195,10 @@ mod without_a_sandbox {
 
     /// Runs the command where a filter refuses Landlock, as that of a container may.
     fn run(folder: &Folder, args: &[&str]) -> Run {
-        let arch = match cfg!(target_arch = "x86_64") {
-            true => TargetArch::x86_64,
-            false => TargetArch::aarch64,
+        let arch = if cfg!(target_arch = "x86_64") {
+            TargetArch::x86_64
+        } else {
+            TargetArch::aarch64
         };
         let calls = [(libc::SYS_landlock_create_ruleset, vec![])].into();
         let refuse = SeccompAction::Errno(libc::EPERM.cast_unsigned());
