@@ -19,7 +19,7 @@
 // To be faster: the parts of a chunk that no long node touches are looked up, and that is all its block does; the
 // host, which has the graph, could leave them out.
 //
-// Measured: edge_attention 169343x2332486 f32 at 20% of the memory rate on an NVIDIA H200; see kernels/generated/edge_attention/level5.md.
+// Measured on an NVIDIA H200: edge_attention 169343x2332486 f32 at 20% of the memory bandwidth; see kernels/generated/edge_attention/level5.md.
 
 #include "edge_attention/level4.cuh"
 

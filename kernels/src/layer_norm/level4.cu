@@ -20,7 +20,7 @@
 //
 // Compiled for sm_75 and sm_80: from sm_80 on, one instruction rounds two f32 to bf16; older GPUs need about ten.
 //
-// Measured: layer_norm 16384x8192 f32 at 95% of the memory rate on an NVIDIA H200; see kernels/generated/layer_norm/level4.md.
+// Measured on an NVIDIA H200: layer_norm 16384x8192 f32 at 95% of the memory bandwidth; see kernels/generated/layer_norm/level4.md.
 #include "common/row.cuh"
 
 // x (rows, C), w and b (C), y (rows, C).

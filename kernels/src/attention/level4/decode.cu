@@ -23,7 +23,7 @@
 // To be faster: one launch in which the last block to finish joins the splits. That needs a counter in
 // memory that outlives the launch.
 //
-// Measured: causal_attention_decode 255+1x8x8x64 f32 at 5% of the memory rate on an NVIDIA H200; see kernels/generated/attention/level4/decode.md.
+// Measured on an NVIDIA H200: causal_attention_decode 255+1x8x8x64 f32 with its other launches at 5% of the memory bandwidth; see kernels/generated/attention/level4/decode.md.
 #include "attention/level4/decode.cuh"
 
 // Heads of up to D channels, and ROWS rows per block.

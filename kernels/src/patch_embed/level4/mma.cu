@@ -15,7 +15,7 @@
 //
 // Compiled for sm_80.
 //
-// Measured: patch_embed 1x3x224x224 bf16 at 4% of the memory rate on an NVIDIA H200; see kernels/generated/patch_embed/level4/mma.md.
+// Measured on an NVIDIA H200: patch_embed 1x3x224x224 bf16 at 4% of the memory bandwidth; see kernels/generated/patch_embed/level4/mma.md.
 #include "common/gemm/tile_mma.cuh"
 #include "patch_embed/level4/kernels.cuh"
 
