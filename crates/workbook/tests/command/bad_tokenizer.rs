@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::fixture::{Fixture, Run};
+use crate::fixture::{Fixture, Run, without_note};
 use crate::slashes::text;
 
 /// Runs a language model with a changed `tokenizer.json`, in 2 GiB of address space.
@@ -26,7 +26,7 @@ fn run_with(change: impl FnOnce(&mut Value)) -> Run {
     Run {
         code: output.status.code(),
         stdout: text(output.stdout),
-        stderr: text(output.stderr),
+        stderr: without_note(&text(output.stderr)),
     }
 }
 

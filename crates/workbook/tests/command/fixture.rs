@@ -199,7 +199,7 @@ pub fn run_in(folder: &Path, args: &[&str]) -> Run {
 pub const NOT_TUNED: &str = "note: level 5 ";
 
 /// Removes that note, which depends on the machine.
-fn without_note(stderr: &str) -> String {
+pub fn without_note(stderr: &str) -> String {
     let lines = stderr.split_inclusive('\n');
     lines.filter(|line| !line.starts_with(NOT_TUNED)).collect()
 }

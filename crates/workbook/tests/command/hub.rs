@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::fixture::{Fixture, Run, root, run};
+use crate::fixture::{Fixture, Run, root, run, without_note};
 
 const COMMIT: &str = "0123456789abcdef";
 
@@ -32,7 +32,7 @@ fn run_at(home: &Path, args: &[&str]) -> Run {
     Run {
         code: output.status.code(),
         stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
+        stderr: without_note(&String::from_utf8(output.stderr).unwrap()),
     }
 }
 
