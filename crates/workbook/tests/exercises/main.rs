@@ -9,6 +9,7 @@ mod learn;
 mod nvrtc;
 mod package;
 mod refused;
+mod results;
 mod run;
 #[path = "../shared/slashes.rs"]
 mod slashes;
