@@ -16,7 +16,7 @@
 //! - `{{picture coalescing}}`: a picture drawn by code; `on=` where it shows recorded figures.
 //! - `{{machine on=cpu}}`: where and when; `{{machine ops on=cpu}}` where and when the ops were, and `small`.
 //! - `{{fn levels/level1/src/ops.rs rms_norm}}`: a function of a Rust source, by its name or as `Type::name`.
-//! - `{{worklog matmul on=h200}}`: the steps of a worklog; `{{diff OLD NEW}}`: what changes from one file to another.
+//! - `{{worklog matmul}}`: the steps of a worklog, and their times with `on=`; `{{diff OLD NEW}}`: what changes from one file to another.
 //! - `{{exercises}}`: a table of all exercises; `{{session 2 reading=45}}`: what the syllabus says of one session.
 //!
 //! Where the reader has a run of their own, its values stand beside the recorded ones. A backslash

@@ -1,4 +1,4 @@
-//! `{{worklog OP on=h200}}`: the steps of a worklog, what the simulator counts of each, and how fast each is;
+//! `{{worklog OP}}`: the steps of a worklog, and what the simulator counts of each; with `on=h200` how fast each is, too;
 //! `{{diff OLD NEW}}`: what changes from one file to another.
 
 use std::fs;
@@ -94,67 +94,75 @@ pub fn expand(text: &str, sources: &Path, results: &Path) -> Result<String> {
     directives::expand(text, "worklog|diff", |name, arguments| {
         let words: Vec<&str> = arguments.split_whitespace().collect();
         match (name, &words[..]) {
+            ("worklog", [op]) => table_of(op)?.text(sources, None),
             ("worklog", [op, on]) if on.starts_with("on=") => {
-                let table = TABLES.iter().find(|table| table.op == *op);
-                let table = table.context("expected the name of a worklog: matmul, softmax, attention or attention_decode")?;
+                let table = table_of(op)?;
                 let file = format!("{}.json", &on["on=".len()..]);
                 let record = results.join(Kind::Worklogs.folder()).join(file);
-                table.text(sources, &OpResults::load(&record)?)
+                table.text(sources, Some(&OpResults::load(&record)?))
             }
             ("diff", [old, new]) => diff(sources, old, new),
             _ => bail!(
-                "expected `worklog OP on=NAME` or `diff OLD NEW`, found `{name} {}`",
+                "expected `worklog OP`, `worklog OP on=NAME` or `diff OLD NEW`, found `{name} {}`",
                 words.join(" ")
             ),
         }
     })
 }
 
+fn table_of(op: &str) -> Result<&'static Table> {
+    let table = TABLES.iter().find(|table| table.op == op);
+    table.context("expected the name of a worklog: matmul, softmax, attention or attention_decode")
+}
+
 impl Table {
-    /// A row a step.
-    fn text(&self, sources: &Path, recorded: &OpResults) -> Result<String> {
+    /// A row a step: what the simulator counts of it and, with a record, how fast it is.
+    fn text(&self, sources: &Path, recorded: Option<&OpResults>) -> Result<String> {
         let folder = self.op.trim_end_matches("_decode");
         let file = format!("kernels/generated/worklogs/{folder}/counts.json");
         let counts: Vec<Counts> = serde_json::from_str(&read(sources, &file)?).context(file)?;
-        let titles = [
-            "instructions",
-            "sectors",
-            "wavefronts",
-            "of them conflicts",
-            self.rate,
-            self.of,
-        ];
-        let mut text = markdown::header("step", &titles.map(String::from));
+        let mut titles = vec!["instructions", "sectors", "wavefronts", "of them conflicts"];
+        if recorded.is_some() {
+            titles.extend([self.rate, self.of]);
+        }
+        let titles: Vec<String> = titles.into_iter().map(String::from).collect();
+        let mut text = markdown::header("step", &titles);
         for step in &counts {
-            if !(self.steps[0]..=self.steps[1]).contains(&step.step) {
+            if recorded.is_some() && !(self.steps[0]..=self.steps[1]).contains(&step.step) {
                 continue; // not timed at this shape
             }
-            let own = self.row(recorded, &format!("step{}", step.step))?;
-            let reference = self.row(recorded, (self.reference)(step.step))?;
-            let rate = match (own.flops, own.bytes) {
-                (Some(flops), _) => format!("{:.1}", flops as f64 / own.us() / 1e6),
-                (None, bytes) => {
-                    format!("{:.0}", bytes.unwrap_or_default() as f64 / own.us() / 1e3)
-                }
-            };
-            let cells = [
-                format!("{:.2}", step.instructions),
-                format!("{:.2}", step.sectors),
-                format!("{:.2}", step.wavefronts),
-                format!("{:.2}", step.conflicts),
-                rate,
-                format!("{:.0}%", 100. * reference.us() / own.us()),
+            let counted = [
+                step.instructions,
+                step.sectors,
+                step.wavefronts,
+                step.conflicts,
             ];
+            let mut cells: Vec<String> = counted.map(|n| format!("{n:.2}")).into();
+            if let Some(recorded) = recorded {
+                cells.extend(self.times(recorded, step.step)?);
+            }
             let name = format!("{}. {}", step.step, step.idea);
             text += &markdown::line(&name, cells.into_iter().map(Some));
         }
-        let place = machine(&recorded.machine);
         let [counted, compared] = self.notes;
-        Ok(markdown::figures(
-            &text,
-            &[counted, compared, place.as_str()],
-            &[],
-        ))
+        let place = recorded.map(|recorded| machine(&recorded.machine));
+        let notes: Vec<&str> = match &place {
+            Some(place) => vec![counted, compared, place],
+            None => vec![counted],
+        };
+        Ok(markdown::figures(&text, &notes, &[]))
+    }
+
+    /// The throughput of a step, and its share of what it is compared with.
+    fn times(&self, recorded: &OpResults, step: usize) -> Result<[String; 2]> {
+        let own = self.row(recorded, &format!("step{step}"))?;
+        let reference = self.row(recorded, (self.reference)(step))?;
+        let rate = match (own.flops, own.bytes) {
+            (Some(flops), _) => format!("{:.1}", flops as f64 / own.us() / 1e6),
+            (None, bytes) => format!("{:.0}", bytes.unwrap_or_default() as f64 / own.us() / 1e3),
+        };
+        let share = format!("{:.0}%", 100. * reference.us() / own.us());
+        Ok([rate, share])
     }
 
     fn row<'r>(&self, recorded: &'r OpResults, level: &str) -> Result<&'r OpRow> {

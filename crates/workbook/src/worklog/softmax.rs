@@ -32,10 +32,11 @@ pub static WORKLOG: Worklog = Worklog {
     },
 };
 
-/// The largest difference from candle's, relative to 1e-5 of each element.
+/// The largest difference from candle's, relative to 1e-4 of each element: step 1 adds up 8192 terms one after the
+/// other.
 fn difference(number: usize, x: &[Tensor]) -> Result<f32> {
     let expected = softmax(&x[0], D::Minus1)?;
     let difference = (STEPS[number - 1].softmax(&x[0])? - &expected)?.abs()?;
-    let ratio = (difference / (expected * 1e-5)?)?;
+    let ratio = (difference / (expected * 1e-4)?)?;
     ratio.flatten_all()?.max(0)?.to_scalar()
 }

@@ -147,7 +147,11 @@ fn numbers_below_0() {
         (vec!["small", "--samples"], "-1", "not in 1..=100000"),
         (vec!["sweep", "--samples"], "-1", "not in 1..=100000"),
         (vec!["profile", "--samples"], "-1", "not in 1..=100000"),
-        (vec!["profile", "--level"], "-1", "not in 0..=255"),
+        (
+            vec!["profile", "--level"],
+            "-1",
+            "expected level 1, 2, 3, 4, 5 or the name of your own",
+        ),
         (
             vec!["gnn", "--level"],
             "-1",

@@ -135,7 +135,11 @@ fn what_cannot_be_profiled_is_refused_before_any_work() {
     let path = |name: &str| folder.path().join(name).display().to_string();
     profile(&["--model", "nothing"]).refused_option(&["cannot be used multiple times"]);
     run(&["profile", "--model", "nothing"]).refused(&["--model", "lm, vit, gnn, a folder"]);
-    run(&["profile", "--level", "9"]).refused(&["--level", "found 9"]);
+    run(&["profile", "--level", "9"]).refused_option(&[
+        "--level",
+        "9",
+        "expected level 1, 2, 3, 4, 5",
+    ]);
     profile(&["--workload", "train"]).refused(&[
         "--workload",
         "one of prefill, decode",
