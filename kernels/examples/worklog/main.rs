@@ -168,7 +168,7 @@ fn row(counts: &Counts) -> String {
 /// What a GPU of this machine takes.
 #[cfg(feature = "cuda")]
 fn here(worklog: Worklog) -> anyhow::Result<Option<Times>> {
-    times::here(worklog).map(Some)
+    Ok(Some(times::here(worklog)?))
 }
 
 #[cfg(not(feature = "cuda"))]
