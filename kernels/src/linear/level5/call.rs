@@ -102,7 +102,7 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// Computes it by the entry that the registry picks, or in a chain by [`in_chain`]'s; with that entry and the reason.
+    /// Computes it by the entry that the registry picks, or in a chain by a fixed one; with that entry and the reason.
     ///
     /// # Errors
     /// When x and w are on different devices, or the driver does not answer.
