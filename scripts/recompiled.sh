@@ -4,7 +4,7 @@
 #
 #   scripts/recompiled.sh snapshot PROFILE   release: after `cargo run --release` in a fresh clone;
 #                                            debug: after `cargo test --workspace`
-#   scripts/recompiled.sh check              after all other commands, of every profile with a snapshot
+#   scripts/recompiled.sh check PROFILE      after other commands; debug: before clippy, which compiles all anew
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,15 +20,12 @@ compiled() { # PROFILE
 
 case ${1:-}:${2:-} in
   snapshot:release | snapshot:debug) compiled "$2" >"target/$2/compiled.txt" ;;
-  check:)
-    for list in target/*/compiled.txt; do
-      profile=$(basename "$(dirname "$list")")
-      compiled "$profile" | awk -v profile="$profile" '
-        NR == FNR { before[$1]; same[$0]; next }
-        $1 in before && !($0 in same) { print "compiled a second time: " $1; n++ }
-        END { print profile ": " n + 0 " third-party crates were compiled a second time"; exit n > 0 }
-      ' "$list" -
-    done
+  check:release | check:debug)
+    compiled "$2" | awk -v profile="$2" '
+      NR == FNR { before[$1]; same[$0]; next }
+      $1 in before && !($0 in same) { print "compiled a second time: " $1; n++ }
+      END { print profile ": " n + 0 " third-party crates were compiled a second time"; exit n > 0 }
+    ' "target/$2/compiled.txt" -
     ;;
   *) sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac
