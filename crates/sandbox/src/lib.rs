@@ -1,4 +1,4 @@
-//! Runs a program that nobody has read: a submission, or the compiler that reads one.
+//! Runs a program that is not trusted: a submission, or the compiler that reads one.
 //!
 //! [`run`] starts a [`Command`](std::process::Command) with [`Limits`] and returns its [`Outcome`]; [`spawn`] leaves
 //! its standard input and output to the caller. What holds while it runs:

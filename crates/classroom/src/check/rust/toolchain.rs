@@ -64,7 +64,7 @@ impl Toolchain {
     }
 }
 
-/// Variables that a compiler or a linker needs. The others are nobody's business.
+/// Variables that a compiler or a linker needs. The others are not passed on.
 const VARIABLES: [&str; 11] = [
     "PATH",
     "LD_LIBRARY_PATH",
