@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// A reader of one format.
 pub struct Reader {
-    /// Name of the format, of its fuzz target and of its folder in `fuzz/corpus`.
+    /// Name of the format, of its fuzz target and of its folder in `fuzz/regressions`.
     pub name: &'static str,
     /// Reads bytes.
     pub read: fn(&[u8]),
@@ -56,10 +56,10 @@ impl Reader {
         const { &ALL }.iter().find(|reader| reader.name == name)
     }
 
-    /// Inputs that are right, then those of `fuzz/corpus`, which once went wrong.
+    /// Inputs that are right, then those of `fuzz/regressions`, which once went wrong.
     pub fn seeds(&self) -> Vec<Vec<u8>> {
         let mut all = (self.make_seeds)();
-        let kept = fs::read_dir(root().join("fuzz/corpus").join(self.name));
+        let kept = fs::read_dir(root().join("fuzz/regressions").join(self.name));
         let mut kept: Vec<PathBuf> = kept
             .into_iter()
             .flatten()

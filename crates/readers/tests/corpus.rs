@@ -38,8 +38,8 @@ fn seeds_and_what_was_found_are_read() {
 
 /// A seed that no reader accepts would leave most of the reader untested.
 #[test]
-fn a_folder_of_the_corpus_is_a_readers() {
-    let folders = fs::read_dir(readers::root().join("fuzz/corpus")).unwrap();
+fn a_folder_of_regressions_is_a_readers() {
+    let folders = fs::read_dir(readers::root().join("fuzz/regressions")).unwrap();
     for folder in folders {
         let folder = folder.unwrap();
         if folder.path().is_file() {
@@ -48,7 +48,7 @@ fn a_folder_of_the_corpus_is_a_readers() {
         let name = folder.file_name().into_string().unwrap();
         assert!(
             Reader::named(&name).is_some(),
-            "fuzz/corpus/{name}: no reader has this name"
+            "fuzz/regressions/{name}: no reader has this name"
         );
     }
     let targets = fs::read_to_string(readers::root().join("fuzz/Cargo.toml")).unwrap();
