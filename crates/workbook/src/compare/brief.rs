@@ -8,30 +8,25 @@ use super::tables::level_title;
 use super::wrap::wrapped;
 use crate::record::folder::Named;
 
-/// The workloads of the table.
-const ON_GPU: [&str; 8] = [
-    "lm readme prefill",
-    "lm readme prefill bf16",
-    "lm readme decode",
-    "lm readme decode bf16",
-    "lm smollm-135m decode bf16",
-    "vit s16 batch1",
-    "vit b16 batch128 bf16",
-    "gnn base graphs128",
+/// The workloads of the table, and how a newcomer would name them.
+const ON_GPU: [(&str, &str); 8] = [
+    ("lm readme prefill", "LM 26 M, prompt of 128 tokens, f32"),
+    (
+        "lm readme prefill bf16",
+        "LM 26 M, prompt of 128 tokens, bf16",
+    ),
+    ("lm readme decode", "LM 26 M, one token, f32"),
+    ("lm readme decode bf16", "LM 26 M, one token, bf16"),
+    ("lm smollm-135m decode bf16", "LM 135 M, one token, bf16"),
+    ("vit s16 batch1", "ViT-S/16, 1 image, f32"),
+    ("vit b16 batch128 bf16", "ViT-B/16, 128 images, bf16"),
+    ("gnn base graphs128", "GNN, 128 graphs, f32"),
 ];
 /// The levels of the table; the highest is compared with other frameworks.
-const LEVELS: [u8; 4] = [1, 3, 4, HIGHEST];
-
-/// Marks of workloads measured at another commit than the first; further commits share the last mark.
-const MARKS: [&str; 4] = ["¹", "²", "³", "⁴"];
+const LEVELS: [u8; 5] = [1, 2, 3, 4, HIGHEST];
 
 /// Lists `commit abc, 2026-11-21` for each commit of the rows.
 pub fn commits(machine: &Machine, rows: &[&Row]) -> String {
-    distinct(machine, rows).join("; ")
-}
-
-/// Lists the commits of the rows without duplicates, in order.
-fn distinct(machine: &Machine, rows: &[&Row]) -> Vec<String> {
     let mut commits: Vec<String> = vec![];
     for row in rows {
         let origin = row.origin.clone().unwrap_or_else(|| machine.origin());
@@ -40,15 +35,7 @@ fn distinct(machine: &Machine, rows: &[&Row]) -> Vec<String> {
             commits.push(commit);
         }
     }
-    commits
-}
-
-/// Returns the mark of commit number `index`; the first has none.
-fn mark(index: usize) -> &'static str {
-    match index {
-        0 => "",
-        n => MARKS[(n - 1).min(MARKS.len() - 1)],
-    }
+    commits.join("; ")
 }
 
 /// Lists `PyTorch 2.11.0+cu130` for each version of the rows.
@@ -72,17 +59,20 @@ fn pytorch(results: &Results, rows: &[&Row]) -> Vec<String> {
 /// Formats the brief results; empty without a record of the GPU.
 pub fn brief(records: &Named<Row>) -> String {
     let table = record(records, GPU).and_then(|results| table(results, &ON_GPU));
-    let legend = "Host time of one forward pass, median. *graph*: as one CUDA graph. *PyTorch, fastest*: \
-                  of eager, CUDA graph and `torch.compile`, without TF32. In f32, level 5 may compute a \
-                  matmul as three TF32 matmuls, which is [about as accurate](book/chapters/dispatch.md#the-kernels). \
-                  [benches/results](benches/results/README.md) has all results and explains the names.";
-    table.map_or_else(String::new, |table| format!("{table}\n{}", wrapped(legend)))
+    let legend = "Wall-clock time of one forward pass until the GPU has finished, median. *G*: as one CUDA graph. \
+                  *PyTorch*: the fastest of eager, CUDA graph and `torch.compile` without TF32, and its time \
+                  divided by level 5's. In f32, level 5 may compute a matmul as three TF32 matmuls, [about as \
+                  accurate as f32](book/chapters/dispatch.md#the-kernels). [All \
+                  results](benches/results/README.md).";
+    table.map_or_else(String::new, |(table, origin)| {
+        format!("{table}\n{}", wrapped(&format!("{origin} {legend}")))
+    })
 }
 
-/// Formats the workloads of these titles that the record has; `None` if it has none.
-fn table(results: &Results, titles: &[&str]) -> Option<String> {
-    let workload = |title: &&str| Some((title.to_string(), results.workload(title)?));
-    let workloads: Vec<(String, Workload)> = titles.iter().filter_map(workload).collect();
+/// Formats those of the workloads that the record has, and where they were measured; `None` if it has none.
+fn table(results: &Results, named: &[(&str, &'static str)]) -> Option<(String, String)> {
+    let workload = |(name, title): &(&str, &'static str)| Some((*title, results.workload(name)?));
+    let workloads: Vec<(&str, Workload)> = named.iter().filter_map(workload).collect();
     let rows: Vec<&Row> = workloads.iter().flat_map(|(_, of)| shown(*of)).collect();
     if rows.is_empty() {
         return None;
@@ -90,17 +80,10 @@ fn table(results: &Results, titles: &[&str]) -> Option<String> {
     let on_gpu = on_gpu(results);
     let levels = LEVELS.map(|level| level_title(level, on_gpu)).join(" | ");
     let device = device(results);
-    let mut text =
-        format!("| {device}, ms | {levels} | PyTorch, fastest | PyTorch / level {HIGHEST} |\n");
-    text += &format!("|---|{}\n", "---:|".repeat(LEVELS.len() + 2));
-    let commits = distinct(&results.machine, &rows);
+    let mut text = format!("| {device}, ms | {levels} | PyTorch |\n");
+    text += &format!("|---|{}\n", "---:|".repeat(LEVELS.len() + 1));
     for (title, workload) in &workloads {
-        let of_workload = distinct(&results.machine, &shown(*workload));
-        let marks = (0..)
-            .zip(&commits)
-            .filter(|(_, commit)| of_workload.contains(commit));
-        let marks: String = marks.map(|(index, _)| mark(index)).collect();
-        text += &format!("| {title}{marks} | {} |\n", cells(*workload).join(" | "));
+        text += &format!("| {title} | {} |\n", cells(*workload).join(" | "));
     }
     let Machine { rustc, candle, .. } = &results.machine;
     let driver = results.machine.driver.as_ref();
@@ -108,12 +91,8 @@ fn table(results: &Results, titles: &[&str]) -> Option<String> {
     let own = [format!("rustc {rustc}"), format!("candle {candle}")];
     let software = driver.into_iter().chain(own).chain(pytorch(results, &rows));
     let software = software.collect::<Vec<_>>().join(", ");
-    let commits = (0..).zip(&commits);
-    let commits: Vec<String> = commits
-        .map(|(index, commit)| mark(index).to_string() + commit)
-        .collect();
-    let caption = wrapped(&format!("{device}: {software}; {}.", commits.join("; ")));
-    Some(format!("{text}\n{caption}"))
+    let commits = commits(&results.machine, &rows);
+    Some((text, format!("{device}: {software}; {commits}.")))
 }
 
 /// Rows of a workload that the table shows.
@@ -122,28 +101,23 @@ fn shown(workload: Workload<'_>) -> Vec<&Row> {
     levels.chain(workload.other()).collect()
 }
 
-/// Times of the levels, time and mode of the fastest other framework, and its ratio to the highest level.
+/// Times of the levels, and that of the fastest other framework with its ratio to the highest level.
 fn cells(workload: Workload) -> Vec<String> {
     let level = |level| workload.level(level);
     let ms = |row: Option<&Row>| {
         let graph = if row.is_some_and(|row| row.graph) {
-            ", graph"
+            " *G*"
         } else {
             ""
         };
         row.map_or("—".into(), |row| significant(row.median_ms) + graph)
     };
-    let other = workload.other();
-    let named = |row: &Row| {
-        let how = row.family().replace("PyTorch ", "");
-        format!("{}, {how}", significant(row.median_ms))
+    let other = |row: &Row| {
+        let ratio = level(HIGHEST).map(|own| format!(" ({:.2}×)", row.median_ms / own.median_ms));
+        significant(row.median_ms) + &ratio.unwrap_or_default()
     };
-    let ratio = level(HIGHEST)
-        .zip(other)
-        .map(|(own, other)| format!("{:.2}×", other.median_ms / own.median_ms));
     let mut cells: Vec<String> = LEVELS.iter().map(|number| ms(level(*number))).collect();
-    cells.push(other.map_or("—".into(), named));
-    cells.push(ratio.unwrap_or("—".into()));
+    cells.push(workload.other().map_or("—".into(), other));
     cells
 }
 
@@ -156,15 +130,15 @@ mod tests {
     fn a_workload_is_compared_with_the_fastest_other_framework() {
         let text = brief(&records());
         let gpu = "\
-| A GPU, ms | level 1 | level 3 | level 4 | level 5 | PyTorch, fastest | PyTorch / level 5 |
+| A GPU, ms | level 1 | level 2 | level 3 | level 4 | level 5 | PyTorch |
 |---|---:|---:|---:|---:|---:|---:|
-| lm readme decode | 1.23 | — | — | 0.100, graph | 0.200, compile | 2.00× |
+| LM 26 M, one token, f32 | 1.23 | — | — | — | 0.100 *G* | 0.200 (2.00×) |
 ";
         assert!(text.starts_with(gpu), "{text}");
     }
 
     #[test]
-    fn workloads_of_another_commit_are_marked() {
+    fn each_commit_is_listed_once() {
         let mut records = records();
         let (_, gpu) = &mut records[1];
         let mut bf16 = gpu.rows.clone();
@@ -181,10 +155,9 @@ mod tests {
             "PyTorch compile: slow".into(),
         ];
         let text = brief(&records);
-        assert!(text.contains("\n| lm readme decode | "), "{text}");
-        assert!(text.contains("\n| lm readme decode bf16¹ | "), "{text}");
+        assert!(text.contains("\n| LM 26 M, one token, bf16 | "), "{text}");
         let caption =
-            "candle 0.11.1, PyTorch 2.11.0+cu130; commit abc, 2026-11-21; ¹commit old, 2026-11-20.";
+            "candle 0.11.1, PyTorch 2.11.0+cu130; commit abc, 2026-11-21; commit old, 2026-11-20.";
         assert!(text.replace('\n', " ").contains(caption), "{text}");
     }
 
@@ -192,7 +165,7 @@ mod tests {
     fn every_workload_in_brief_is_recorded() -> anyhow::Result<()> {
         let folder = crate::compare::root()?.join("benches/results");
         let recorded = Results::load(&folder.join(format!("{GPU}.json")))?;
-        for title in ON_GPU {
+        for (title, _) in ON_GPU {
             let workload = recorded.workload(title);
             let is_complete = workload.is_some_and(|of| shown(of).len() == LEVELS.len() + 1);
             assert!(is_complete, "{title}");

@@ -15,10 +15,10 @@ use crate::record::folder::Named;
 /// Idea of each level.
 const IDEAS: [&str; HIGHEST as usize] = [
     "naive candle ops",
-    "fused candle ops",
-    "hand-written PTX",
-    "hand-written CUDA: warp shuffles, register tiles, tensor cores",
-    "tuned dispatch and CUDA graphs",
+    "fused candle ops: several steps in one call",
+    "kernels in hand-written PTX",
+    "kernels in hand-written CUDA: warp shuffles, register tiles, tensor cores",
+    "the fastest kernel for each shape, and all launches recorded as one CUDA graph",
 ];
 /// Preset of [`DECODE`].
 const README: &str = "readme";
@@ -90,7 +90,7 @@ fn decode_caption(devices: [Option<&Results>; 2]) -> String {
     let parameters = presets::lm(README).map(|config| config.num_parameters());
     let parameters = parameters.map(|n| format!(" ({:.1} M parameters)", n as f64 / 1e6));
     let mut text = format!(
-        "The last two columns show the speed-up over level 1 when the `{README}` language model{} generates one token in f32.",
+        "*decode*: speed-up over level 1 for one token of the language model `{README}`{}, in f32.",
         parameters.unwrap_or_default()
     );
     for results in devices.into_iter().flatten() {
@@ -161,12 +161,11 @@ mod tests {
         let rows: Vec<&str> = text.lines().skip(2).take(5).collect();
         let first = "| [1](levels/level1/src/ops.rs) | naive candle ops | candle | candle | 1.00× | 1.00× |";
         assert_eq!(rows[0], first);
-        let third = "| [3](levels/level3/src/ops.rs) | hand-written PTX | PTX | Rust twin: loops over rows | — | — |";
+        let third = "| [3](levels/level3/src/ops.rs) | kernels in hand-written PTX | PTX | Rust twin: loops over rows | — | — |";
         assert_eq!(rows[2], third);
         assert!(rows[4].ends_with(" | 12.3× | 1.26× |"), "{}", rows[4]);
         let text = text.replace('\n', " ");
-        let of_model =
-            "when the `readme` language model (25.6 M parameters) generates one token in f32. ";
+        let of_model = "for one token of the language model `readme` (25.6 M parameters), in f32. ";
         assert!(text.contains(of_model), "{text}");
         let caption = " A GPU: level 1 takes 1.23 ms; commit abc, 2026-11-21. Level 5 runs as a CUDA graph \
                        there; without the graph, its speed-up is 1.3×. A CPU, 2 threads: level 1 takes 1.23 ms; commit abc, 2026-11-21.";
