@@ -47,7 +47,7 @@ fn text(rows: &[Row], here: &Here) -> String {
                 "cargo run --release --features cuda -- --preset readme --dtype bf16",
                 "cargo run --release --features cuda -- profile --model lm --level 1",
             ],
-            "\"CUDA graphs, and decode\" says what a graph saves.",
+            "\"CUDA graphs and decode\" says what a graph saves.",
         )
     } else {
         (
