@@ -32,13 +32,14 @@ pub struct Panel {
 
 /// The ratio with full colour, as for its inverse.
 const FULL: f64 = 4.;
-/// Heights of the header, of a panel's title, of a row, and of the gap below a panel; width of the rows'
-/// names.
+/// Heights of the header, of a panel's title, of a row, and of the gap below a panel; minimum width of the
+/// rows' names, and width of a character.
 const HEADER: i32 = 84;
 const TITLE: i32 = 24;
 const ROW: i32 = 22;
 const GAP: i32 = 14;
 const NAME: i32 = 96;
+const CHARACTER: f64 = 7.6;
 /// Maximum width of a cell.
 const CELL: i32 = 74;
 /// Colours of large and small ratios: blue and vermilion of the palette.
@@ -53,6 +54,13 @@ impl HeatMap {
 }
 
 impl Panel {
+    /// Width of the rows' names. It is estimated per character, as a legend's.
+    fn name_width(&self) -> i32 {
+        let lengths = self.rows.iter().map(|(name, _)| name.chars().count());
+        let longest = lengths.max().unwrap_or(0) as f64 * CHARACTER;
+        NAME.max(longest as i32 + 16)
+    }
+
     /// Height of the title, the columns' names, and the rows.
     fn height(&self) -> i32 {
         TITLE + ROW * (self.rows.len() as i32 + 1) + GAP
@@ -107,8 +115,9 @@ fn draw<DB: DrawingBackend>(panel: &Panel, area: &Area<DB>, zoom: Zoom, top: i32
     let style = zoom.text(15, HPos::Left, VPos::Center);
     area.draw_text(&panel.title, &style, (px(MARGIN), px(top + TITLE / 2)))?;
     let columns = panel.columns.len().max(1) as i32;
-    let width = ((WIDTH as i32 - 2 * MARGIN - NAME) / columns).min(CELL);
-    let left = |i: usize| MARGIN + NAME + i as i32 * width;
+    let name_width = panel.name_width();
+    let width = ((WIDTH as i32 - 2 * MARGIN - name_width) / columns).min(CELL);
+    let left = |i: usize| MARGIN + name_width + i as i32 * width;
     let style = zoom.text(13, HPos::Center, VPos::Center);
     for (i, name) in panel.columns.iter().enumerate() {
         let at = (px(left(i) + width / 2), px(top + TITLE + ROW / 2));
@@ -117,7 +126,7 @@ fn draw<DB: DrawingBackend>(panel: &Panel, area: &Area<DB>, zoom: Zoom, top: i32
     let style = zoom.text(13, HPos::Right, VPos::Center);
     for (j, (name, ratios)) in panel.rows.iter().enumerate() {
         let y = top + TITLE + ROW * (j as i32 + 1);
-        area.draw_text(name, &style, (px(MARGIN + NAME - 8), px(y + ROW / 2)))?;
+        area.draw_text(name, &style, (px(MARGIN + name_width - 8), px(y + ROW / 2)))?;
         for (i, ratio) in ratios.iter().enumerate() {
             if let Some(ratio) = ratio.filter(|r| shows(*r)) {
                 cell(area, zoom, (left(i), y), width, ratio, ROW)?;
