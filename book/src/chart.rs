@@ -35,7 +35,8 @@ pub fn drawn(charts: &Path, name: &str) -> Result<String> {
     Ok(figure(&name.replace('-', " "), &svg))
 }
 
-fn figure(title: &str, svg: &str) -> String {
+/// An SVG as a figure of the page.
+pub fn figure(title: &str, svg: &str) -> String {
     // Markdown ends a block of HTML at the first empty line.
     let lines: Vec<&str> = svg.lines().filter(|l| !l.trim().is_empty()).collect();
     format!(
