@@ -63,7 +63,6 @@ impl File {
     fn new(name: String, text: &str) -> Result<Self> {
         let is_rust = name.ends_with(".rs");
         let first = first_sentence(text);
-        let level = Regex::new(r"[Ll]evel (\d)\b")?;
         let number = |text: &str, pattern: &str| {
             let found = Regex::new(pattern).ok()?.captures(text)?;
             found[1].parse().ok()
@@ -72,8 +71,8 @@ impl File {
             _ if name.starts_with("cpu") => Place::Cpu,
             Some(number) => Place::Level(number),
             // A kernel whose name has no number says in its header whose it is.
-            None if name.ends_with(".cu") && level.is_match(&first) => {
-                Place::Level(number(&first, level.as_str()).unwrap_or_default())
+            None if name.ends_with(".cu") => {
+                number(&first, r"[Ll]evel (\d)\b").map_or(Place::All, Place::Level)
             }
             None => Place::All,
         };

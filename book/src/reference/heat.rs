@@ -1,10 +1,10 @@
 //! The chart of an op: each level compared with PyTorch.
 
-use super::table::{Case, cases, columns, levels, name};
+use super::table::{Case, cases, columns, levels};
 use crate::chart::figure;
 use anyhow::Result;
-use charts::{HeatMap, Panel};
-use results::{OpResults, OpRow};
+use charts::{HeatMap, NarrowHeatMap, Panel};
+use results::{OpResults, OpRow, spoken};
 
 /// A heat map with a panel per dtype, a row per shape and a column per level; nothing where PyTorch was not recorded.
 pub fn heat(recorded: &OpResults, op: &str) -> Result<String> {
@@ -14,14 +14,15 @@ pub fn heat(recorded: &OpResults, op: &str) -> Result<String> {
     if panels.is_empty() {
         return Ok(String::new());
     }
-    let title = format!("{op} on {}, compared with PyTorch", recorded.machine.name);
+    let title = format!("{op}, compared with PyTorch");
     let map = HeatMap {
         title: title.clone(),
         note: "time of PyTorch's fastest mode / time of the level; above 1, the level is faster"
             .into(),
         panels,
     };
-    Ok(figure(&title, &charts::svg_text(&map)?))
+    let svg = charts::svg_text(&NarrowHeatMap(&map))?;
+    Ok(figure("chart narrow", &title, &svg))
 }
 
 /// The cases of one dtype that have a time of PyTorch.
@@ -32,7 +33,7 @@ fn panel(cases: &[Case]) -> Option<Panel> {
     let first = cases.first()?.first()?;
     (!rows.is_empty()).then(|| Panel {
         title: first.dtype.clone(),
-        columns: columns.iter().map(|level| name(level)).collect(),
+        columns: columns.iter().map(|level| spoken(level)).collect(),
         rows,
     })
 }

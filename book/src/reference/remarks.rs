@@ -44,8 +44,8 @@ pub struct Reason {
 }
 
 impl Reason {
-    /// Whether it explains this case of `op`.
-    pub fn explains(&self, op: &str, slower: &Slower) -> bool {
+    /// Whether it explains this case.
+    pub fn explains(&self, slower: &Slower) -> bool {
         let row = slower.row;
         let is =
             |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|w| w == found);
@@ -54,7 +54,7 @@ impl Reason {
                 .iter()
                 .any(|pattern| matches(pattern, &row.shape))
         };
-        row.op == op
+        self.ops.contains(&row.op)
             && row.level == self.level
             && is(&self.dtype, &row.dtype)
             && is(&self.on, slower.on)
@@ -95,9 +95,8 @@ impl Remarks {
         let mut left: Vec<&Slower> = slower.iter().collect();
         let mut text = String::new();
         for reason in &self.slower {
-            let (explained, others): (Vec<&Slower>, Vec<&Slower>) = left
-                .into_iter()
-                .partition(|s| reason.explains(&s.row.op, s));
+            let (explained, others): (Vec<&Slower>, Vec<&Slower>) =
+                left.into_iter().partition(|s| reason.explains(s));
             text += &list(&reason.reason, &explained);
             left = others;
         }

@@ -3,7 +3,7 @@
 use super::files::{File, files};
 use super::{FOLDER, KERNELS, findings};
 use anyhow::Result;
-use mdbook_preprocessor::book::{Book, BookItem, Chapter};
+use mdbook_preprocessor::book::{Book, BookItem, Chapter, SectionNumber};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -59,6 +59,9 @@ fn add_page(chapter: &mut Chapter, repository: &Path) -> Result<()> {
     let mut page = Chapter::new(&name, text, path, parents);
     // Made of several files: there is none to edit.
     page.source_path = None;
+    // The list of chapters nests by numbers.
+    let below = |number: &SectionNumber| number.iter().copied().chain([1]).collect();
+    page.number = chapter.number.as_ref().map(below);
     chapter.sub_items.push(page.into());
     Ok(())
 }

@@ -30,6 +30,11 @@ pub struct Panel {
     pub rows: Vec<(String, Vec<Option<f64>>)>,
 }
 
+/// A [`HeatMap`] of few columns, as wide as a phone can show without scrolling.
+pub struct NarrowHeatMap<'a>(pub &'a HeatMap);
+
+/// Width of a narrow map in CSS pixels.
+const NARROW: u32 = 560;
 /// The ratio with full colour, as for its inverse.
 const FULL: f64 = 4.;
 /// Heights of the header, of a panel's title, of a row, and of the gap below a panel; minimum width of the
@@ -47,6 +52,27 @@ const AHEAD: [f64; 3] = [0., 114., 178.];
 const BEHIND: [f64; 3] = [213., 94., 0.];
 
 impl HeatMap {
+    fn height(&self) -> u32 {
+        let panels: i32 = self.panels.iter().map(Panel::height).sum();
+        (HEADER + panels) as u32
+    }
+
+    /// Draws the map into this width in CSS pixels.
+    fn draw_into<DB: DrawingBackend>(&self, area: &Area<DB>, zoom: Zoom, width: u32) -> Drawn<DB> {
+        let px = |css| zoom.px(css);
+        let title = zoom.text(20, HPos::Left, VPos::Top);
+        area.draw_text(&self.title, &title, (px(MARGIN), px(11)))?;
+        let style = zoom.text(14, HPos::Left, VPos::Center);
+        area.draw_text(&self.note, &style, (px(MARGIN), px(46)))?;
+        legend(area, zoom)?;
+        let mut top = HEADER;
+        for panel in &self.panels {
+            draw(panel, area, zoom, (top, width))?;
+            top += panel.height();
+        }
+        Ok(())
+    }
+
     fn ratios(&self) -> impl Iterator<Item = f64> {
         let rows = self.panels.iter().flat_map(|panel| &panel.rows);
         rows.flat_map(|(_, cells)| cells.iter().copied().flatten())
@@ -73,8 +99,7 @@ impl Chart for HeatMap {
     }
 
     fn size(&self) -> (u32, u32) {
-        let panels: i32 = self.panels.iter().map(Panel::height).sum();
-        (WIDTH, (HEADER + panels) as u32)
+        (WIDTH, self.height())
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -86,18 +111,25 @@ impl Chart for HeatMap {
     }
 
     fn draw<DB: DrawingBackend>(&self, area: &Area<DB>, zoom: Zoom) -> Drawn<DB> {
-        let px = |css| zoom.px(css);
-        let title = zoom.text(20, HPos::Left, VPos::Top);
-        area.draw_text(&self.title, &title, (px(MARGIN), px(11)))?;
-        let style = zoom.text(14, HPos::Left, VPos::Center);
-        area.draw_text(&self.note, &style, (px(MARGIN), px(46)))?;
-        legend(area, zoom)?;
-        let mut top = HEADER;
-        for panel in &self.panels {
-            draw(panel, area, zoom, top)?;
-            top += panel.height();
-        }
-        Ok(())
+        self.draw_into(area, zoom, WIDTH)
+    }
+}
+
+impl Chart for NarrowHeatMap<'_> {
+    fn title(&self) -> &str {
+        &self.0.title
+    }
+
+    fn size(&self) -> (u32, u32) {
+        (NARROW, self.0.height())
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        self.0.check()
+    }
+
+    fn draw<DB: DrawingBackend>(&self, area: &Area<DB>, zoom: Zoom) -> Drawn<DB> {
+        self.0.draw_into(area, zoom, NARROW)
     }
 }
 
@@ -110,13 +142,19 @@ fn legend<DB: DrawingBackend>(area: &Area<DB>, zoom: Zoom) -> Drawn<DB> {
     Ok(())
 }
 
-fn draw<DB: DrawingBackend>(panel: &Panel, area: &Area<DB>, zoom: Zoom, top: i32) -> Drawn<DB> {
+/// Draws a panel below `top` into a map of this width.
+fn draw<DB: DrawingBackend>(
+    panel: &Panel,
+    area: &Area<DB>,
+    zoom: Zoom,
+    (top, map_width): (i32, u32),
+) -> Drawn<DB> {
     let px = |css| zoom.px(css);
     let style = zoom.text(15, HPos::Left, VPos::Center);
     area.draw_text(&panel.title, &style, (px(MARGIN), px(top + TITLE / 2)))?;
     let columns = panel.columns.len().max(1) as i32;
     let name_width = panel.name_width();
-    let width = ((WIDTH as i32 - 2 * MARGIN - name_width) / columns).min(CELL);
+    let width = ((map_width as i32 - 2 * MARGIN - name_width) / columns).min(CELL);
     let left = |i: usize| MARGIN + name_width + i as i32 * width;
     let style = zoom.text(13, HPos::Center, VPos::Center);
     for (i, name) in panel.columns.iter().enumerate() {
