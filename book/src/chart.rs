@@ -24,7 +24,7 @@ pub fn chart(recorded: &Results, filter: &Filter) -> Result<String> {
     };
     let folder = tempfile::tempdir()?;
     let svg = charts::svg(&folder.path().join("chart"), &chart)?;
-    Ok(figure(&title, &fs::read_to_string(svg)?))
+    Ok(figure("chart", &title, &fs::read_to_string(svg)?))
 }
 
 /// The chart of this name that stands below the recorded results, as it is.
@@ -32,14 +32,15 @@ pub fn drawn(charts: &Path, name: &str) -> Result<String> {
     let path = charts.join(format!("{name}.svg"));
     let svg = fs::read_to_string(&path);
     let svg = svg.with_context(|| format!("expected a chart, found no {name}.svg"))?;
-    Ok(figure(&name.replace('-', " "), &svg))
+    Ok(figure("chart", &name.replace('-', " "), &svg))
 }
 
-fn figure(title: &str, svg: &str) -> String {
+/// An SVG as a figure of these classes.
+pub fn figure(classes: &str, title: &str, svg: &str) -> String {
     // Markdown ends a block of HTML at the first empty line.
     let lines: Vec<&str> = svg.lines().filter(|l| !l.trim().is_empty()).collect();
     format!(
-        "<figure class=\"chart\" role=\"img\" aria-label=\"{title}\">\n{}\n</figure>\n",
+        "<figure class=\"{classes}\" role=\"img\" aria-label=\"{title}\">\n{}\n</figure>\n",
         lines.join("\n")
     )
 }

@@ -9,8 +9,10 @@ mod text;
 
 pub use chapters::stale_anchors;
 
+use crate::library::Library;
+use crate::reference::{self, Reference};
 use crate::skip::skip;
-use crate::{exercises, render, shell};
+use crate::{exercises, measure, render, shell};
 use anyhow::Result;
 use std::path::Path;
 use std::process::ExitCode;
@@ -55,6 +57,11 @@ pub fn findings(root: &Path, built: &Path) -> Result<Vec<String>> {
         &chapters,
         &root.join(".."),
     )?);
+    let repository = measure::repository(root, &book.config)?;
+    let [results, target] = measure::sources(root, &book.config)?;
+    let reference = Reference::open(root, &chapters, &repository)?;
+    let mut library = Library::open(&results, &target)?;
+    found.extend(reference::findings(root, &reference, &mut library)?);
     let texts = shell::files(root, &book)?;
     found.extend(text::commands_outside_of_blocks(&texts)?);
     found.extend(text::paths_to_nowhere(&root.join(".."), &texts)?);

@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use regex::{Captures, Regex};
+use simt::case::files_below;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -18,16 +19,10 @@ pub struct Include {
     pub anchor: Option<String>,
 }
 
-/// The Markdown files directly in `folder`, in the order of their names.
+/// The Markdown files in `folder` and its subfolders, in the order of their paths.
 pub fn chapters(folder: &Path) -> Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(folder)
-        .with_context(|| format!("{}: expected a folder of chapters", folder.display()))?;
-    let mut files = entries
-        .map(|entry| Ok(entry?.path()))
-        .collect::<Result<Vec<_>>>()?;
-    files.retain(|file| file.extension().is_some_and(|e| e == "md"));
-    files.sort();
-    Ok(files)
+    let files = files_below(folder, &["md"]);
+    files.with_context(|| format!("{}: expected a folder of chapters", folder.display()))
 }
 
 /// One `{{fn …}}` in a chapter.
@@ -47,7 +42,8 @@ pub fn includes(folder: &Path) -> Result<Vec<Include>> {
     each(folder, &directive, |chapter, line, captures| Include {
         chapter: chapter.into(),
         line,
-        file: folder.join(&captures[1]),
+        // As mdBook does: from the folder of the chapter.
+        file: chapter.with_file_name("").join(&captures[1]),
         anchor: captures.get(2).map(|anchor| anchor.as_str().to_string()),
     })
 }

@@ -7,6 +7,7 @@ use anyhow::{Result, ensure};
 use data::BadInput;
 use results::{BenchResults, Figures, Kind, Machine, OpResults, OpRow, Recorded, Results, Row};
 use serde::de::DeserializeOwned;
+use simt::case::files_below;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -162,6 +163,18 @@ impl<R: DeserializeOwned + Figures + Timed> Shelf<R> {
             here: run.into_iter().chain([benches]).collect(),
             own,
         })
+    }
+
+    /// The names of all records, those of GPUs first.
+    pub fn names(&mut self) -> Result<Vec<String>> {
+        let mut names = vec![];
+        for path in files_below(&self.folder, &["json"])? {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy();
+            let is_gpu = self.on(&name)?.recorded.machine.is_gpu();
+            names.push((!is_gpu, name.into_owned()));
+        }
+        names.sort();
+        Ok(names.into_iter().map(|(_, name)| name).collect())
     }
 
     /// What is recorded under the name `on` (`cpu` is `cpu.json`).

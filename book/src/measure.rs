@@ -17,6 +17,7 @@
 //! - `{{machine on=cpu}}`: where and when; `{{machine ops on=cpu}}` where and when the ops were, and `small`.
 //! - `{{fn levels/level1/src/ops.rs rms_norm}}`: a function of a Rust source, by its name or as `Type::name`.
 //! - `{{worklog matmul}}`: the steps of a worklog, and their times with `on=`; `{{diff OLD NEW}}`: what changes from one file to another.
+//! - `{{op rms_norm}}`: a page of the reference; `{{reference}}`: its index.
 //! - `{{exercises}}`: a table of all exercises; `{{session 2 reading=45}}`: what the syllabus says of one session.
 //!
 //! Where the reader has a run of their own, its values stand beside the recorded ones. A backslash
@@ -39,6 +40,7 @@ use crate::library::{Beside, Key, Library};
 use crate::ops::{figure as op_figure, ops};
 use crate::pictures::picture;
 use crate::place;
+use crate::reference::{self, Reference};
 use crate::table::{machine, table};
 use crate::worklog;
 use anyhow::{Context, Error, Result, anyhow, bail};
@@ -68,6 +70,8 @@ impl Preprocessor for Measure {
         let exercises = exercises::of(&ctx.root, &ctx.config)?;
         let repository = repository(&ctx.root, &ctx.config)?;
         exercises::add_pages(&mut book, &exercises);
+        reference::add_pages(&mut book, &repository)?;
+        let reference = Reference::open(&ctx.root, &chapters, &repository)?;
         let mut outcome = Ok(());
         book.for_each_mut(|item| {
             if let (BookItem::Chapter(chapter), true) = (item, outcome.is_ok()) {
@@ -76,6 +80,7 @@ impl Preprocessor for Measure {
                 }
                 outcome = functions::expand(&chapter.content, &repository)
                     .and_then(|text| worklog::expand(&text, &repository, &folder))
+                    .and_then(|text| reference.expand(&text, &mut library))
                     .and_then(|text| fill(&text, &mut library, &exercises))
                     .map(|text| chapter.content = text)
                     .map_err(|error| placed(error, chapter, &chapters));

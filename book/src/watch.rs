@@ -1,11 +1,12 @@
 //! What the pages are made of, and whether any of it changed.
 //!
 //! Times of modification are polled: that also works on network drives and under WSL, where
-//! notifications of the file system do not arrive, and it costs some forty calls of `stat` a round.
+//! notifications of the file system do not arrive, and it costs some hundred calls of `stat` a round.
 
 use crate::exercises;
 use crate::includes::{functions, includes};
 use crate::measure::{repository, sources};
+use crate::reference;
 use anyhow::Result;
 use mdbook_driver::MDBook;
 use std::fs;
@@ -15,14 +16,16 @@ use std::time::SystemTime;
 /// The files behind the pages with their times of modification; compare two to see a change.
 pub type Snapshot = Vec<(PathBuf, Option<SystemTime>)>;
 
-/// The state of the chapters, the theme, `book.toml`, the included sources and the results.
+/// The state of the chapters, the theme, `book.toml`, `reference.toml`, the kernels, the included sources and the results.
 pub fn snapshot(book: &MDBook) -> Result<Snapshot> {
     let [results, target] = sources(&book.root, &book.config)?;
     let mut files = vec![book.root.join("book.toml")];
     let exercises = exercises::folder(&book.root, &book.config)?;
     // Not what `cargo bench` writes, hundreds of folders: the next build reads it.
     let own = target.join("workbook");
-    let folders = [book.source_dir(), book.theme_dir(), results, own];
+    files.push(reference::remarks_file(&book.root));
+    let kernels = repository(&book.root, &book.config)?.join(reference::KERNELS);
+    let folders = [book.source_dir(), book.theme_dir(), results, own, kernels];
     for folder in folders.into_iter().chain(exercises) {
         list(&folder, &mut files);
     }

@@ -4,21 +4,22 @@ use crate::place;
 use anyhow::Result;
 use regex::Regex;
 use simt::case::files_below;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Links to a page or a heading that is not there.
 pub fn dead_links(built: &Path) -> Result<Vec<String>> {
     let link = Regex::new(r#"(?:href|src)="([^"]+)""#)?;
     let mut found = BTreeSet::new();
+    let mut ids = Ids::default();
     for page in files_below(built, &["html"])? {
         let text = fs::read_to_string(&page)?;
         for target in link
             .captures_iter(&text)
             .map(|captures| captures[1].to_string())
         {
-            if !target.contains(':') && !resolves(built, &page, &target)? {
+            if !target.contains(':') && !resolves(built, &page, &target, &mut ids)? {
                 found.insert(format!(
                     "{}: expected a target, found `{target}`",
                     place::from_root(&page)
@@ -29,7 +30,17 @@ pub fn dead_links(built: &Path) -> Result<Vec<String>> {
     Ok(found.into_iter().collect())
 }
 
-fn resolves(built: &Path, page: &Path, target: &str) -> Result<bool> {
+/// The ids in each page that a link has led to; the print page has thousands of links to itself.
+type Ids = BTreeMap<PathBuf, BTreeSet<String>>;
+
+fn ids(page: &Path) -> Result<BTreeSet<String>> {
+    let id = Regex::new(r#"\bid="([^"]+)""#)?;
+    let text = fs::read_to_string(page).unwrap_or_default();
+    let found = id.captures_iter(&text);
+    Ok(found.map(|captures| captures[1].to_string()).collect())
+}
+
+fn resolves(built: &Path, page: &Path, target: &str, known: &mut Ids) -> Result<bool> {
     let (file, fragment) = target.split_once('#').unwrap_or((target, ""));
     let folder = page.parent().unwrap_or(built);
     let file = match file {
@@ -45,8 +56,10 @@ fn resolves(built: &Path, page: &Path, target: &str) -> Result<bool> {
     if fragment.is_empty() {
         return Ok(file.is_file());
     }
-    let text = fs::read_to_string(&file).unwrap_or_default();
-    Ok(text.contains(&format!("id=\"{fragment}\"")))
+    if !known.contains_key(&file) {
+        known.insert(file.clone(), ids(&file)?);
+    }
+    Ok(known[&file].contains(fragment))
 }
 
 /// Scripts, styles, pictures and fonts that a page would load from the network.

@@ -30,15 +30,21 @@ pub struct Panel {
     pub rows: Vec<(String, Vec<Option<f64>>)>,
 }
 
+/// A [`HeatMap`] of few columns, as wide as a phone can show without scrolling.
+pub struct NarrowHeatMap<'a>(pub &'a HeatMap);
+
+/// Width of a narrow map in CSS pixels.
+const NARROW: u32 = 560;
 /// The ratio with full colour, as for its inverse.
 const FULL: f64 = 4.;
-/// Heights of the header, of a panel's title, of a row, and of the gap below a panel; width of the rows'
-/// names.
+/// Heights of the header, of a panel's title, of a row, and of the gap below a panel; minimum width of the
+/// rows' names, and width of a character.
 const HEADER: i32 = 84;
 const TITLE: i32 = 24;
 const ROW: i32 = 22;
 const GAP: i32 = 14;
 const NAME: i32 = 96;
+const CHARACTER: f64 = 7.6;
 /// Maximum width of a cell.
 const CELL: i32 = 74;
 /// Colours of large and small ratios: blue and vermilion of the palette.
@@ -46,6 +52,27 @@ const AHEAD: [f64; 3] = [0., 114., 178.];
 const BEHIND: [f64; 3] = [213., 94., 0.];
 
 impl HeatMap {
+    fn height(&self) -> u32 {
+        let panels: i32 = self.panels.iter().map(Panel::height).sum();
+        (HEADER + panels) as u32
+    }
+
+    /// Draws the map into this width in CSS pixels.
+    fn draw_into<DB: DrawingBackend>(&self, area: &Area<DB>, zoom: Zoom, width: u32) -> Drawn<DB> {
+        let px = |css| zoom.px(css);
+        let title = zoom.text(20, HPos::Left, VPos::Top);
+        area.draw_text(&self.title, &title, (px(MARGIN), px(11)))?;
+        let style = zoom.text(14, HPos::Left, VPos::Center);
+        area.draw_text(&self.note, &style, (px(MARGIN), px(46)))?;
+        legend(area, zoom)?;
+        let mut top = HEADER;
+        for panel in &self.panels {
+            draw(panel, area, zoom, (top, width))?;
+            top += panel.height();
+        }
+        Ok(())
+    }
+
     fn ratios(&self) -> impl Iterator<Item = f64> {
         let rows = self.panels.iter().flat_map(|panel| &panel.rows);
         rows.flat_map(|(_, cells)| cells.iter().copied().flatten())
@@ -53,6 +80,13 @@ impl HeatMap {
 }
 
 impl Panel {
+    /// Width of the rows' names. It is estimated per character, as a legend's.
+    fn name_width(&self) -> i32 {
+        let lengths = self.rows.iter().map(|(name, _)| name.chars().count());
+        let longest = lengths.max().unwrap_or(0) as f64 * CHARACTER;
+        NAME.max(longest as i32 + 16)
+    }
+
     /// Height of the title, the columns' names, and the rows.
     fn height(&self) -> i32 {
         TITLE + ROW * (self.rows.len() as i32 + 1) + GAP
@@ -65,8 +99,7 @@ impl Chart for HeatMap {
     }
 
     fn size(&self) -> (u32, u32) {
-        let panels: i32 = self.panels.iter().map(Panel::height).sum();
-        (WIDTH, (HEADER + panels) as u32)
+        (WIDTH, self.height())
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -78,18 +111,25 @@ impl Chart for HeatMap {
     }
 
     fn draw<DB: DrawingBackend>(&self, area: &Area<DB>, zoom: Zoom) -> Drawn<DB> {
-        let px = |css| zoom.px(css);
-        let title = zoom.text(20, HPos::Left, VPos::Top);
-        area.draw_text(&self.title, &title, (px(MARGIN), px(11)))?;
-        let style = zoom.text(14, HPos::Left, VPos::Center);
-        area.draw_text(&self.note, &style, (px(MARGIN), px(46)))?;
-        legend(area, zoom)?;
-        let mut top = HEADER;
-        for panel in &self.panels {
-            draw(panel, area, zoom, top)?;
-            top += panel.height();
-        }
-        Ok(())
+        self.draw_into(area, zoom, WIDTH)
+    }
+}
+
+impl Chart for NarrowHeatMap<'_> {
+    fn title(&self) -> &str {
+        &self.0.title
+    }
+
+    fn size(&self) -> (u32, u32) {
+        (NARROW, self.0.height())
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        self.0.check()
+    }
+
+    fn draw<DB: DrawingBackend>(&self, area: &Area<DB>, zoom: Zoom) -> Drawn<DB> {
+        self.0.draw_into(area, zoom, NARROW)
     }
 }
 
@@ -102,13 +142,20 @@ fn legend<DB: DrawingBackend>(area: &Area<DB>, zoom: Zoom) -> Drawn<DB> {
     Ok(())
 }
 
-fn draw<DB: DrawingBackend>(panel: &Panel, area: &Area<DB>, zoom: Zoom, top: i32) -> Drawn<DB> {
+/// Draws a panel below `top` into a map of this width.
+fn draw<DB: DrawingBackend>(
+    panel: &Panel,
+    area: &Area<DB>,
+    zoom: Zoom,
+    (top, map_width): (i32, u32),
+) -> Drawn<DB> {
     let px = |css| zoom.px(css);
     let style = zoom.text(15, HPos::Left, VPos::Center);
     area.draw_text(&panel.title, &style, (px(MARGIN), px(top + TITLE / 2)))?;
     let columns = panel.columns.len().max(1) as i32;
-    let width = ((WIDTH as i32 - 2 * MARGIN - NAME) / columns).min(CELL);
-    let left = |i: usize| MARGIN + NAME + i as i32 * width;
+    let name_width = panel.name_width();
+    let width = ((map_width as i32 - 2 * MARGIN - name_width) / columns).min(CELL);
+    let left = |i: usize| MARGIN + name_width + i as i32 * width;
     let style = zoom.text(13, HPos::Center, VPos::Center);
     for (i, name) in panel.columns.iter().enumerate() {
         let at = (px(left(i) + width / 2), px(top + TITLE + ROW / 2));
@@ -117,7 +164,7 @@ fn draw<DB: DrawingBackend>(panel: &Panel, area: &Area<DB>, zoom: Zoom, top: i32
     let style = zoom.text(13, HPos::Right, VPos::Center);
     for (j, (name, ratios)) in panel.rows.iter().enumerate() {
         let y = top + TITLE + ROW * (j as i32 + 1);
-        area.draw_text(name, &style, (px(MARGIN + NAME - 8), px(y + ROW / 2)))?;
+        area.draw_text(name, &style, (px(MARGIN + name_width - 8), px(y + ROW / 2)))?;
         for (i, ratio) in ratios.iter().enumerate() {
             if let Some(ratio) = ratio.filter(|r| shows(*r)) {
                 cell(area, zoom, (left(i), y), width, ratio, ROW)?;

@@ -34,7 +34,7 @@ use data::BadInput;
 pub use bar::{Bar, BarChart, Group};
 pub use bar_panels::BarPanels;
 pub use grid::BarGrid;
-pub use heat::{HeatMap, Panel};
+pub use heat::{HeatMap, NarrowHeatMap, Panel};
 pub use line::{LineChart, Series};
 pub use measured::{Measured, MeasuredChart};
 pub use panels::LinePanels;

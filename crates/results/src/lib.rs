@@ -1,5 +1,6 @@
 //! Recorded figures, in the schema that the commands write and the book reads.
 
+pub mod bound;
 pub mod criterion;
 mod figures;
 mod kind;
@@ -19,6 +20,7 @@ use data::BadInput;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+pub use bound::{Bound, Rate};
 pub use figures::{Figures, HIGHEST, Wrong, earlier};
 pub use kind::Kind;
 pub use label::runs_as_short;

@@ -6,10 +6,8 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use anyhow::{Context, Result};
-use results::{OpClock, OpResults, OpRow, level_number, spoken};
+use results::{OpClock, OpResults, OpRow, Rate, level_number, spoken};
 use simt::case::{file_of, files_below, is_reading_version};
-
-use super::roofline::{self, Rate};
 
 /// The folder of the kernel files.
 pub const KERNELS: &str = "kernels/src";
@@ -131,7 +129,7 @@ fn ptx_of(path: &Path) -> Result<PathBuf> {
 
 /// The header's line: the row with the longest bound, as a part of its bound. `None` where no row has a bound.
 fn line(rows: &[&OpRow], entries: &[String], results: &OpResults, table: &str) -> Option<String> {
-    let with_bound = (rows.iter()).filter_map(|row| Some((row, roofline::bound(row, results)?)));
+    let with_bound = (rows.iter()).filter_map(|row| Some((row, results.bound(row)?)));
     let (row, bound) = with_bound.max_by(|(_, a), (_, b)| a.us.total_cmp(&b.us))?;
     let OpRow {
         op, shape, dtype, ..
@@ -193,7 +191,7 @@ fn table(title: &str, level: Option<u8>, cases: &[&[OpRow]], results: &OpResults
             let row = rows.iter().find(|row| row.level == *column);
             cells.push(row.map_or_else(String::new, |row| cell(row, clock)));
         }
-        let bound = case.iter().find_map(|row| roofline::bound(row, results));
+        let bound = case.iter().find_map(|row| results.bound(row));
         cells.push(bound.map_or_else(String::new, |bound| format!("{:.1}", bound.us)));
         let origin = case[0].origin.clone().unwrap_or_else(|| machine.origin());
         cells.push(format!("{}, {}", origin.commit, origin.date));

@@ -8,14 +8,10 @@ use benches::ops::ops;
 use candle_core::DType;
 use charts::{Measured, MeasuredChart, Roof};
 use models::trace::profile::Limits;
+use results::bound::{ARITHMETIC, LIMITS, MEMORY};
 use results::{OpResults, OpRow};
 
 use crate::record::folder::{Drawing, draw};
-
-/// The name of the rows that hold what a device does in a second at the most, and their two shapes.
-const LIMITS: &str = "limits";
-const MEMORY: &str = "memory";
-const ARITHMETIC: &str = "arithmetic";
 
 /// Ops of the CPU's rows, and the shape that stands for each, that were recorded before the residual moved into the matmul; delete with its next record.
 const BEFORE: [(&str, &str); 4] = [
@@ -44,36 +40,6 @@ pub fn rows(limits: &Limits, dtype: DType) -> [OpRow; 2] {
         row(MEMORY, Some(limits.bytes_per_s as u64), None),
         row(ARITHMETIC, None, Some(limits.flops_per_s as u64)),
     ]
-}
-
-/// The shortest time that the measured limits allow an op.
-pub struct Bound {
-    pub us: f64,
-    /// The limit that decides.
-    pub rate: Rate,
-}
-
-/// A measured limit of a device.
-pub enum Rate {
-    /// Bandwidth of a large copy.
-    Memory,
-    /// FLOPs per second of the fastest large matmul in the row's dtype.
-    Matmul,
-}
-
-/// The bound of a row's op, by the limits that were recorded for the row's dtype; `None` where either is not known.
-pub fn bound(row: &OpRow, recorded: &OpResults) -> Option<Bound> {
-    let limit = |shape: &str| {
-        let mut rows = recorded.rows.iter().filter(|other| other.op == LIMITS);
-        rows.find(|other| other.shape == shape && other.dtype == row.dtype)
-    };
-    let us =
-        |needs: Option<u64>, in_a_second: u64| Some(needs? as f64 / in_a_second as f64 * SECOND);
-    let memory = us(row.needs_bytes.or(row.bytes), limit(MEMORY)?.bytes?);
-    let matmul = us(row.needs_flops.or(row.flops), limit(ARITHMETIC)?.flops?);
-    let bounds = [(memory, Rate::Memory), (matmul, Rate::Matmul)].into_iter();
-    let known = bounds.filter_map(|(us, rate)| Some(Bound { us: us?, rate }));
-    known.max_by(|a, b| a.us.total_cmp(&b.us))
 }
 
 /// Draws every record of `benches/results/ops` that holds limits as `charts/NAME-roofline-DTYPE`. A record

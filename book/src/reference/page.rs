@@ -1,0 +1,86 @@
+//! An op's page.
+
+use super::contract::contract;
+use super::files::{files, list};
+use super::heat::heat;
+use super::remarks::Remarks;
+use super::slower::{Record, Slower, slower};
+use super::table::{cases, table};
+use super::{Reference, Subject};
+use crate::library::Library;
+use crate::table::machine;
+use anyhow::{Result, bail};
+use results::OpResults;
+
+/// What replaces `{{op …}}`: the op's contract, its times on each recorded machine, and its files.
+pub fn page(reference: &Reference, subject: &Subject, library: &mut Library) -> Result<String> {
+    let folder = reference.folder(subject);
+    let contract = contract(&folder)?;
+    let times = times(subject, library, &reference.remarks)?;
+    let files = list(subject, &files(&folder)?);
+    Ok(format!("{contract}\n{times}\n{files}"))
+}
+
+fn times(subject: &Subject, library: &mut Library, remarks: &Remarks) -> Result<String> {
+    let mut text = String::new();
+    let mut shown = vec![];
+    for on in library.ops.names()? {
+        let recorded = library.ops.on(&on)?.recorded;
+        let is_recorded = |op: &&String| !cases(recorded, op).is_empty();
+        let ops: Vec<&String> = subject.ops.iter().filter(is_recorded).collect();
+        if !ops.is_empty() {
+            text += &head(recorded);
+        }
+        for op in &ops {
+            // On most pages the title of the page is that of its only op.
+            if ops.len() > 1 || **op != subject.folder {
+                text += &format!("### {op}\n\n");
+            }
+            text += &times_of(&on, recorded, op, remarks)?;
+        }
+        shown.extend(ops);
+    }
+    for op in subject.ops.iter().filter(|op| !shown.contains(op)) {
+        if !subject.is_default(op) {
+            bail!("expected recorded rows of `{op}`, found none");
+        }
+        text += "## Times\n\nNo recorded run times this op alone.\n";
+    }
+    Ok(text)
+}
+
+/// The heading of a machine, and how to read what is below it.
+fn head(recorded: &OpResults) -> String {
+    let (clock, levels) = match recorded.machine.is_gpu() {
+        true => (
+            "on the device, in a CUDA graph where one could be recorded",
+            "",
+        ),
+        false => (
+            "by the host's clock",
+            " Levels 3 to 5 are the Rust twins of the kernels.",
+        ),
+    };
+    format!(
+        "## {}\n\nMedian times in µs, {clock}; the fastest level is bold. *Bound* is the minimum time that the \
+         measured memory bandwidth or the fastest measured matmul allows. In parentheses: the percentage of that limit \
+         that the fastest level reaches; above 100%, the data is in caches.{levels}\n\n<p>{}.</p>\n\n",
+        recorded.machine.name,
+        machine(&recorded.machine)
+    )
+}
+
+/// The chart and the table of an op, and where a level is slower than the one below.
+fn times_of(on: &str, recorded: &OpResults, op: &str, remarks: &Remarks) -> Result<String> {
+    let about = remarks.about(op);
+    let mut text: String = about.map(|about| format!("{about}\n\n")).collect();
+    let record = Record {
+        on,
+        results: recorded,
+    };
+    let slower: Vec<Slower> = slower(&record, op);
+    text += &heat(recorded, op)?;
+    text += &format!("\n{}\n", table(recorded, op)?);
+    text += &remarks.explain(&slower);
+    Ok(text)
+}
