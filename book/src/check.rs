@@ -53,10 +53,6 @@ pub fn findings(root: &Path, built: &Path) -> Result<Vec<String>> {
     for exercise in exercises::of(root, &book.config)? {
         found.extend(figures::typed_figures(&exercise.folder)?);
     }
-    found.extend(chapters::ops_without_a_section(
-        &chapters,
-        &root.join(".."),
-    )?);
     let repository = measure::repository(root, &book.config)?;
     let [results, target] = measure::sources(root, &book.config)?;
     let reference = Reference::open(root, &chapters, &repository)?;
