@@ -25,6 +25,7 @@ mod measure;
 mod ops;
 mod pictures;
 mod place;
+mod quiz;
 mod reference;
 mod render;
 mod rust;

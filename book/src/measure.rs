@@ -17,6 +17,7 @@
 //! - `{{machine on=cpu}}`: where and when; `{{machine ops on=cpu}}` where and when the ops were, and `small`.
 //! - `{{fn levels/level1/src/ops.rs rms_norm}}`: a function of a Rust source, by its name or as `Type::name`.
 //! - `{{worklog matmul}}`: the steps of a worklog, and their times with `on=`; `{{diff OLD NEW}}`: what changes from one file to another.
+//! - `{{quiz simulator/sectors}}`: a question, whose answer the simulator or a record gives: see [`quiz`].
 //! - `{{op rms_norm}}`: a page of the reference; `{{reference}}`: its index.
 //! - `{{exercises}}`: a table of all exercises; `{{session 2 reading=45}}`: what the syllabus says of one session.
 //!
@@ -40,6 +41,7 @@ use crate::library::{Beside, Key, Library};
 use crate::ops::{figure as op_figure, ops};
 use crate::pictures::picture;
 use crate::place;
+use crate::quiz;
 use crate::reference::{self, Reference};
 use crate::table::{machine, table};
 use crate::worklog;
@@ -80,6 +82,7 @@ impl Preprocessor for Measure {
                 }
                 outcome = functions::expand(&chapter.content, &repository)
                     .and_then(|text| worklog::expand(&text, &repository, &folder))
+                    .and_then(|text| quiz::expand(&text, &repository, &mut library))
                     .and_then(|text| reference.expand(&text, &mut library))
                     .and_then(|text| fill(&text, &mut library, &exercises))
                     .map(|text| chapter.content = text)

@@ -1,0 +1,163 @@
+//! What computes the answer of a question.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+use simt::{Case, Module, Options, Report};
+
+use crate::format::ratio;
+use crate::library::{Key, Library};
+use crate::table::machine;
+
+/// What a question asks for, and where the answer is.
+#[derive(Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
+pub enum Source {
+    /// A launch in the simulator.
+    Simulated {
+        /// The PTX, from the repository.
+        sim: String,
+        /// The flags of the launch.
+        launch: String,
+        /// What of its report.
+        want: Want,
+    },
+    /// The first recorded time divided by the second.
+    Ratio {
+        /// Keys as in `{{measure KEY}}`, without a field.
+        ratio: [String; 2],
+        /// The name of the record.
+        on: String,
+    },
+}
+
+/// A part of a launch's report.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Want {
+    /// A counter of all instructions, or of those whose opcode begins with a text: `["global-load-sectors", "ld.global"]`.
+    Count(Counter, String),
+    /// The class of the first finding, or `none`.
+    Finding,
+    /// The number of findings.
+    Findings,
+    /// The source line of the first finding.
+    Line,
+    /// The thread of the first finding.
+    Thread,
+    /// An element of a buffer afterwards: the number of the buffer and of the element.
+    Element(usize, usize),
+}
+
+/// A counter of [`simt::Counts`].
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Counter {
+    Instructions,
+    DivergentBranches,
+    Flops,
+    GlobalLoadRequests,
+    GlobalLoadSectors,
+    GlobalStoreSectors,
+    SharedLoadWavefronts,
+    SharedStoreWavefronts,
+}
+
+/// The answer, and how the reader can find it, too.
+pub struct Answer {
+    pub value: String,
+    pub origin: String,
+}
+
+impl Source {
+    /// Runs the kernel, or looks up the times; files are named from `repository`.
+    pub fn answer(&self, repository: &Path, library: &mut Library) -> Result<Answer> {
+        match self {
+            Self::Simulated { sim, launch, want } => simulated(repository, sim, launch, want),
+            Self::Ratio { ratio, on } => recorded(ratio, on, library),
+        }
+    }
+}
+
+fn simulated(repository: &Path, sim: &str, launch: &str, want: &Want) -> Result<Answer> {
+    let text = fs::read_to_string(repository.join(sim)).with_context(|| sim.to_owned())?;
+    let (case, module) = (Case::parse(launch)?, Module::parse(&text)?);
+    let mut operands = case.operands(0, repository)?;
+    let kernel = case.kernel(&module)?;
+    let options = Options::default();
+    let report = kernel.launch(
+        operands.dim,
+        &mut operands.buffers,
+        &operands.args,
+        &options,
+    )?;
+    let value = match want {
+        Want::Count(counter, of) => counted(&report, counter, of).to_string(),
+        Want::Finding => {
+            (report.findings.first()).map_or("none".into(), |finding| finding.class.to_string())
+        }
+        Want::Findings => report.findings.len().to_string(),
+        Want::Line | Want::Thread => {
+            let first = report.findings.first().context("found no finding")?;
+            let source = first.source.as_ref().map(|(_, line)| *line);
+            match want {
+                Want::Line => source.unwrap_or(first.line).to_string(),
+                _ => first.thread.thread[0].to_string(),
+            }
+        }
+        Want::Element(buffer, element) => {
+            let buffer = operands.buffers.get(*buffer).context("no such buffer")?;
+            let elements = buffer.to_f32s();
+            let element = elements.get(*element).context("no such element")?;
+            element.to_string()
+        }
+    };
+    let lines = launch.replace(" --arg", " \\\n    --arg");
+    let command = format!("cargo run --release -- sim {sim} --lines {lines}");
+    Ok(Answer {
+        value,
+        origin: format!("The simulator computed this answer:\n\n```sh\n{command}\n```"),
+    })
+}
+
+/// The counter, over the instructions whose opcode begins with `of`; all of them if it is empty.
+fn counted(report: &Report, counter: &Counter, of: &str) -> u64 {
+    let lines = report.lines.iter();
+    let counted = lines.filter(|line| line.form.starts_with(of));
+    counted
+        .map(|line| match counter {
+            Counter::Instructions => line.counts.warps,
+            Counter::DivergentBranches => line.counts.divergent,
+            Counter::Flops => line.counts.flops,
+            Counter::GlobalLoadRequests => line.counts.global_load_requests,
+            Counter::GlobalLoadSectors => line.counts.global_load_sectors,
+            Counter::GlobalStoreSectors => line.counts.global_store_sectors,
+            Counter::SharedLoadWavefronts => line.counts.shared_load_wavefronts,
+            Counter::SharedStoreWavefronts => line.counts.shared_store_wavefronts,
+        })
+        .sum()
+}
+
+fn recorded(keys: &[String; 2], on: &str, library: &mut Library) -> Result<Answer> {
+    let [a, b] = [time(&keys[0], on, library)?, time(&keys[1], on, library)?];
+    let machine = machine(&library.models.on(on)?.recorded.machine);
+    Ok(Answer {
+        value: (a / b).to_string(),
+        origin: format!("The recorded times differ by {} ({machine}).", ratio(a / b)),
+    })
+}
+
+/// The recorded time of a key.
+fn time(key: &str, on: &str, library: &mut Library) -> Result<f64> {
+    let parsed = Key::parse(key)?;
+    let time = if parsed.is_op() {
+        let row = parsed.of_op(library.ops.on(on)?.recorded);
+        row.map(|row| row.us())
+    } else {
+        let row = parsed.of(library.models.on(on)?.recorded);
+        row.map(|row| row.median_ms)
+    };
+    time.with_context(|| format!("expected a recorded row, found none of the key {key}"))
+}
