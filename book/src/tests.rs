@@ -2,6 +2,7 @@
 //! own.
 
 mod ops;
+mod reference;
 
 use crate::{check, render};
 use serde_json::{Value, json};
