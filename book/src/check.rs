@@ -2,6 +2,7 @@
 
 mod browser;
 mod chapters;
+mod excerpts;
 mod figures;
 mod pages;
 mod stock;
@@ -54,6 +55,11 @@ pub fn findings(root: &Path, built: &Path) -> Result<Vec<String>> {
         found.extend(figures::typed_figures(&exercise.folder)?);
     }
     let repository = measure::repository(root, &book.config)?;
+    found.extend(excerpts::moved(
+        &chapters,
+        &repository,
+        &root.join("excerpts.json"),
+    )?);
     let [results, target] = measure::sources(root, &book.config)?;
     let reference = Reference::open(root, &chapters, &repository)?;
     let mut library = Library::open(&results, &target)?;

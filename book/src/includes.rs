@@ -25,20 +25,9 @@ pub fn chapters(folder: &Path) -> Result<Vec<PathBuf>> {
     files.with_context(|| format!("{}: expected a folder of chapters", folder.display()))
 }
 
-/// One `{{fn …}}` in a chapter.
-#[derive(Debug, Clone)]
-pub struct Shown {
-    /// The chapter's file.
-    pub chapter: PathBuf,
-    /// The source file.
-    pub file: PathBuf,
-    /// The function, as the directive names it.
-    pub name: String,
-}
-
 /// Every include of every chapter in `folder`.
 pub fn includes(folder: &Path) -> Result<Vec<Include>> {
-    let directive = Regex::new(r"\{\{#\w*include\s+([^:}\s]+)(?::([\w-]+))?\s*\}\}")?;
+    let directive = Regex::new(r"\{\{#\w*include\s+([^:}\s]+)(?::([A-Za-z_][\w-]*))?(?::\d+)*\s*\}\}")?;
     each(folder, &directive, |chapter, line, captures| Include {
         chapter: chapter.into(),
         line,
@@ -48,13 +37,11 @@ pub fn includes(folder: &Path) -> Result<Vec<Include>> {
     })
 }
 
-/// Every function that a chapter in `folder` shows, of a file in `repository`.
-pub fn functions(folder: &Path, repository: &Path) -> Result<Vec<Shown>> {
-    let directive = Regex::new(r"\{\{\s*fn\s+([^}\s]+)\s+([^}\s]+)\s*\}\}")?;
-    each(folder, &directive, |chapter, _, captures| Shown {
-        chapter: chapter.into(),
-        file: repository.join(&captures[1]),
-        name: captures[2].to_string(),
+/// The sources below `repository` of the functions that chapters in `folder` show.
+pub fn sources_of_functions(folder: &Path, repository: &Path) -> Result<Vec<PathBuf>> {
+    let directive = Regex::new(r"\{\{\s*fn\s+([^}\s]+)\s+[^}\s]+\s*\}\}")?;
+    each(folder, &directive, |_, _, captures| {
+        repository.join(&captures[1])
     })
 }
 

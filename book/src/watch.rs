@@ -4,7 +4,7 @@
 //! notifications of the file system do not arrive, and it costs some hundred calls of `stat` a round.
 
 use crate::exercises;
-use crate::includes::{functions, includes};
+use crate::includes::{includes, sources_of_functions};
 use crate::measure::{repository, sources};
 use crate::reference;
 use anyhow::Result;
@@ -32,8 +32,8 @@ pub fn snapshot(book: &MDBook) -> Result<Snapshot> {
     let chapters = book.source_dir();
     let included = includes(&chapters)?.into_iter().map(|include| include.file);
     files.extend(included);
-    let shown = functions(&chapters, &repository(&book.root, &book.config)?)?;
-    files.extend(shown.into_iter().map(|function| function.file));
+    let repository = repository(&book.root, &book.config)?;
+    files.extend(sources_of_functions(&chapters, &repository)?);
     files.sort();
     files.dedup();
     Ok(files

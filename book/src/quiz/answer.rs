@@ -1,5 +1,6 @@
 //! What computes the answer of a question.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -41,7 +42,7 @@ pub enum Want {
     Count(Counter, String),
     /// The class of the first finding, or `none`.
     Finding,
-    /// The number of findings.
+    /// The number of findings, those of one class and one source line together, as `sim` prints them.
     Findings,
     /// The source line of the first finding.
     Line,
@@ -98,7 +99,11 @@ fn simulated(repository: &Path, sim: &str, launch: &str, want: &Want) -> Result<
         Want::Finding => {
             (report.findings.first()).map_or("none".into(), |finding| finding.class.to_string())
         }
-        Want::Findings => report.findings.len().to_string(),
+        Want::Findings => {
+            let of_line = |f: &simt::Finding| (f.class, f.source.clone());
+            let lines: BTreeSet<_> = report.findings.iter().map(of_line).collect();
+            lines.len().to_string()
+        }
         Want::Line | Want::Thread => {
             let first = report.findings.first().context("found no finding")?;
             let source = first.source.as_ref().map(|(_, line)| *line);
