@@ -44,9 +44,11 @@ impl Outputs {
             dumps,
         };
         let dumps = all.dumps.iter().map(|(_, output)| output);
-        let outputs = all.json.iter().chain(&all.trace).chain(dumps);
-        let inputs = args.file().into_iter().chain(arrays(case));
-        Output::distinct(outputs, &inputs.collect::<Vec<_>>())?;
+        let kernel = args.file()?;
+        let reports = all.json.iter().chain(&all.trace);
+        Output::distinct(reports.clone().chain(dumps), &[kernel])?;
+        // A dump may replace the array that its buffer was read from.
+        Output::distinct(reports, &arrays(case).collect::<Vec<_>>())?;
         Ok(all)
     }
 

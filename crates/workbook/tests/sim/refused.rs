@@ -124,10 +124,9 @@ fn outputs_that_are_other_files() {
     let with = |more: &[&str], part: &str| {
         sim(&[&[file.as_str()], more, &ARGS].concat()).refused(&[part]);
     };
-    let [other, dump] = [folder.path("./saxpy.ptx"), format!("2:{array}")];
+    let [other, input] = [folder.path("./saxpy.ptx"), format!("f32:{array}")];
     with(&["--json", &other], "expected another file than the inputs");
-    let input = format!("f32:{array}");
-    with(&["--dump", &dump, "--arg", &input], "than the inputs");
+    with(&["--json", &array, "--arg", &input], "than the inputs");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), SAXPY);
     #[cfg(unix)]
     {
