@@ -13,7 +13,7 @@ pub use chapters::stale_anchors;
 use crate::library::Library;
 use crate::reference::{self, Reference};
 use crate::skip::skip;
-use crate::{exercises, measure, render, shell};
+use crate::{exercises, measure, out, render, shell};
 use anyhow::Result;
 use std::path::Path;
 use std::process::ExitCode;
@@ -21,12 +21,12 @@ use std::process::ExitCode;
 /// Builds the book in `root` and prints every finding; exit code 1 if there is one.
 pub fn test(root: &Path) -> Result<ExitCode> {
     let built = render::build_aloud(root)?;
-    eprintln!("checking chapters and pages …");
+    data::note("checking chapters and pages …");
     let mut found = findings(root, &built)?;
     found.extend(stock::findings(root, &built)?);
     match browser::chromium() {
         Some(chromium) => {
-            eprintln!("opening the pages in Chromium …");
+            data::note("opening the pages in Chromium …");
             found.extend(browser::findings(&chromium, &built)?);
         }
         None => skip(
@@ -34,10 +34,8 @@ pub fn test(root: &Path) -> Result<ExitCode> {
             "no Chromium on the PATH",
         ),
     }
-    for finding in &found {
-        println!("{finding}");
-    }
-    println!("{} findings", found.len());
+    found.iter().for_each(out::say);
+    out::say(format_args!("{} findings", found.len()));
     Ok(if found.is_empty() {
         ExitCode::SUCCESS
     } else {

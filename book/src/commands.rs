@@ -1,5 +1,6 @@
 //! `book commands`: runs what a reader is told to run.
 
+use crate::out;
 use crate::place;
 use crate::render;
 use crate::shell::{self, Block, Mark};
@@ -28,13 +29,13 @@ pub fn run(root: &Path, filter: &str) -> Result<ExitCode> {
         for block in shell::blocks(&file)? {
             if let Some(Mark::NotRun(why)) = &block.marked {
                 let at = place::at(&block.file, block.line);
-                println!("not run: {at}: {why}");
+                out::say(format_args!("not run: {at}: {why}"));
                 skip(&at, why);
             }
             failed += usize::from(!run_block(&repository, &block, filter, &mut seen)?);
         }
     }
-    println!("{failed} failed");
+    out::say(format_args!("{failed} failed"));
     Ok(if failed == 0 {
         ExitCode::SUCCESS
     } else {
@@ -63,19 +64,19 @@ fn run_block(
         if !command.contains(filter) || !seen.insert(command.clone()) {
             continue;
         }
-        eprintln!("running `{command}` …");
+        data::note(format_args!("running `{command}` …"));
         let start = Instant::now();
         let output = shell_output(repository, command)?;
         let took = start.elapsed().as_secs();
         if output.status.code() != Some(expected) {
-            println!(
+            out::say(format_args!(
                 "{at}: `{command}`: expected exit code {expected}, found {}",
                 output.status
-            );
-            println!("{}", tail(&output));
+            ));
+            out::say(tail(&output));
             return Ok(false);
         }
-        println!("{at}: {command}: {took} s");
+        out::say(format_args!("{at}: {command}: {took} s"));
     }
     Ok(true)
 }

@@ -27,7 +27,8 @@ pub fn chapters(folder: &Path) -> Result<Vec<PathBuf>> {
 
 /// Every include of every chapter in `folder`.
 pub fn includes(folder: &Path) -> Result<Vec<Include>> {
-    let directive = Regex::new(r"\{\{#\w*include\s+([^:}\s]+)(?::([A-Za-z_][\w-]*))?(?::\d+)*\s*\}\}")?;
+    let directive =
+        Regex::new(r"\{\{#\w*include\s+([^:}\s]+)(?::([A-Za-z_][\w-]*))?(?::\d+)*\s*\}\}")?;
     each(folder, &directive, |chapter, line, captures| Include {
         chapter: chapter.into(),
         line,

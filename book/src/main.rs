@@ -23,6 +23,7 @@ mod library;
 mod markdown;
 mod measure;
 mod ops;
+mod out;
 mod pictures;
 mod place;
 mod quiz;
@@ -107,7 +108,7 @@ fn main() -> ExitCode {
     match run(args.command) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("{error:#}");
+            out::error(format_args!("{error:#}"));
             ExitCode::from(2)
         }
     }
@@ -122,7 +123,7 @@ fn run(command: Command) -> Result<ExitCode> {
             // What Windows puts before a path without `..`.
             let page = page.display().to_string();
             let page = page.strip_prefix(r"\\?\").unwrap_or(&page);
-            println!("{page}");
+            out::say(page);
             if open {
                 opener::open_browser(page)
                     .map_err(|e| anyhow!("{page}: expected a browser: {e}"))?;

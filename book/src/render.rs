@@ -1,11 +1,13 @@
 //! Building the pages, in process and as a preprocessor of the stock `mdbook`.
 
 use crate::measure::Measure;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use mdbook_driver::MDBook;
 use mdbook_preprocessor::Preprocessor;
-use std::io::{stdin, stdout};
+use std::fs;
+use std::io::{self, stdin, stdout};
 use std::path::{Path, PathBuf};
+use tempfile::Builder;
 
 /// The book in `root`, with [`Measure`] run in process in place of the command in `book.toml`.
 pub fn load(root: &Path) -> Result<MDBook> {
@@ -14,16 +16,31 @@ pub fn load(root: &Path) -> Result<MDBook> {
     Ok(book)
 }
 
-/// Builds the pages where `book.toml` says and returns that folder.
+/// Builds the pages where `book.toml` says and returns that folder. They are built next to it and take its place when
+/// they are whole, so that the earlier pages stay until then, and after a failure.
 pub fn build(root: &Path) -> Result<PathBuf> {
-    let book = load(root)?;
+    let mut book = load(root)?;
+    let built = root.join(&book.config.build.build_dir);
+    let parent = built.parent().unwrap_or(root);
+    fs::create_dir_all(parent).with_context(|| parent.display().to_string())?;
+    let beside = Builder::new().prefix(".partial-").tempdir_in(parent)?;
+    book.config.build.build_dir = beside.path().canonicalize()?.join("new");
     book.build()?;
-    Ok(book.build_dir_for("html"))
+    replace(&built, beside.path()).with_context(|| built.display().to_string())?;
+    Ok(built)
+}
+
+/// Puts the folder `new` of `beside` in the place of `built`. A link there is replaced, and its folder stays.
+fn replace(built: &Path, beside: &Path) -> io::Result<()> {
+    if built.symlink_metadata().is_ok() {
+        fs::rename(built, beside.join("old"))?;
+    }
+    fs::rename(beside.join("new"), built)
 }
 
 /// The same, and says so first: it takes some seconds.
 pub fn build_aloud(root: &Path) -> Result<PathBuf> {
-    eprintln!("building the pages …");
+    data::note("building the pages …");
     build(root)
 }
 

@@ -1,11 +1,18 @@
 //! `book serve`: the built pages over HTTP, rebuilt on a change, the open page reloading itself.
 
-use crate::{render, watch};
+mod host;
+mod limits;
+
+use crate::{out, render, watch};
 use anyhow::{Context, Result, anyhow};
 use axum::Router;
+use axum::extract::Request;
 use axum::http::{StatusCode, Uri, header};
+use axum::middleware::{Next, from_fn};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
+use host::Bound;
+use limits::{Limited, PATIENCE};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -32,15 +39,18 @@ const RELOAD: &str = r#"<script>
 
 /// Builds the book in `root` and serves it on `bind:port` until the process ends.
 ///
-/// axum, as mdBook itself uses it, bounds the header of a request, reads no body, and lets no slow reader keep others
-/// waiting.
+/// axum, as mdBook itself uses it, bounds the header of a request and reads no body. [`Limited`] closes slow connections
+/// and those above a number.
 pub fn serve(root: &Path, bind: &str, port: u16) -> Result<()> {
     let runtime = runtime()?;
     let listener = listen(&runtime, bind, port)?; // before the build, which takes a while
     let pages = render::build_aloud(root)?;
-    println!("http://{}/ (stop with Ctrl-C)", listener.local_addr()?);
+    let address = listener.local_addr()?;
+    out::say(format_args!("http://{address}/ (stop with Ctrl-C)"));
     let builds = Arc::new(AtomicU64::new(1));
-    let router = router(pages, Arc::clone(&builds));
+    let (name, ip) = (bind.to_string(), address.ip());
+    let router = router(pages, Arc::clone(&builds), Bound { name, ip });
+    let listener = Limited::new(listener, PATIENCE);
     thread::scope(|scope| {
         scope.spawn(|| rebuild(root, &builds));
         runtime.block_on(async { axum::serve(listener, router).await })
@@ -71,18 +81,23 @@ fn rebuild(root: &Path, builds: &AtomicU64) {
         }
         before = now;
         match render::build(root) {
-            Ok(_) => println!("build {}", builds.fetch_add(1, Ordering::Relaxed) + 1),
-            Err(error) => eprintln!("{error:#}"),
+            Ok(_) => {
+                let number = builds.fetch_add(1, Ordering::Relaxed) + 1;
+                out::say(format_args!("build {number}"));
+            }
+            Err(error) => out::error(format_args!("{error:#}")),
         }
     }
 }
 
-fn router(pages: PathBuf, builds: Arc<AtomicU64>) -> Router {
+fn router(pages: PathBuf, builds: Arc<AtomicU64>, bound: Bound) -> Router {
+    let check = move |request: Request, next: Next| bound.clone().check(request, next);
     let number = move || async move { builds.load(Ordering::Relaxed).to_string() };
     let answer = move |address: Uri| async move { answer(&pages, address.path()) };
     Router::new()
         .route(BUILD_NUMBER, get(number))
         .fallback(get(answer))
+        .layer(from_fn(check))
 }
 
 fn answer(pages: &Path, address: &str) -> Response {
@@ -94,12 +109,17 @@ fn answer(pages: &Path, address: &str) -> Response {
     (StatusCode::NOT_FOUND, missing).into_response()
 }
 
-/// The media type and the bytes behind an address; `None` if there is no such file.
+/// The media type and the bytes behind an address; `None` if there is no such regular file. A link may lead to one, but
+/// not out of the pages.
 fn page(pages: &Path, address: &str) -> Option<impl IntoResponse> {
-    let path = file(pages, address)?;
+    let path = file(pages, address)?.canonicalize().ok()?;
+    if !path.is_file() || !path.starts_with(pages.canonicalize().ok()?) {
+        return None;
+    }
     let mut body = fs::read(&path).ok()?;
     let kind = media_type(&path);
     if kind.starts_with("text/html") {
+        body.reserve_exact(RELOAD.len());
         body.extend_from_slice(RELOAD.as_bytes());
     }
     Some(([(header::CONTENT_TYPE, kind)], body))
@@ -134,105 +154,4 @@ fn media_type(path: &Path) -> &'static str {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::io::{ErrorKind, Read, Write};
-    use std::net::{SocketAddr, TcpStream};
-
-    use super::*;
-
-    #[test]
-    fn a_port_that_is_taken_names_the_option() -> Result<()> {
-        let runtime = runtime()?;
-        let first = listen(&runtime, "127.0.0.1", 0)?;
-        let port = first.local_addr()?.port();
-        let error = listen(&runtime, "127.0.0.1", port)
-            .err()
-            .context("a taken port")?;
-        let error = error.to_string();
-        assert!(
-            error.contains("expected a free address") && error.contains("--port"),
-            "{error}"
-        );
-        Ok(())
-    }
-
-    #[test]
-    fn addresses_stay_inside_the_pages() {
-        let pages = Path::new("/pages");
-        assert_eq!(file(pages, "/"), Some("/pages/index.html".into()));
-        assert_eq!(file(pages, "/css/a.css"), Some("/pages/css/a.css".into()));
-        for outside in [
-            "/../Cargo.toml",
-            "/css/../../x",
-            "//etc/passwd/../..",
-            "/./x/..",
-        ] {
-            assert_eq!(file(pages, outside), None, "{outside}");
-        }
-    }
-
-    /// Serves a folder with one page until the process ends.
-    fn served() -> Result<SocketAddr> {
-        let runtime = runtime()?;
-        let listener = listen(&runtime, "127.0.0.1", 0)?;
-        let address = listener.local_addr()?;
-        let folder = tempfile::tempdir()?;
-        fs::write(folder.path().join("index.html"), "<h1>a page</h1>")?;
-        let router = router(folder.path().into(), Arc::new(AtomicU64::new(7)));
-        thread::spawn(move || {
-            let _folder = folder;
-            runtime.block_on(async { axum::serve(listener, router).await })
-        });
-        Ok(address)
-    }
-
-    fn send(address: SocketAddr, request: &[u8]) -> Result<TcpStream> {
-        let mut stream = TcpStream::connect(address)?;
-        stream.set_read_timeout(Some(Duration::from_secs(20)))?;
-        stream.write_all(request)?;
-        Ok(stream)
-    }
-
-    /// The whole answer to a request.
-    fn answer_to(address: SocketAddr, head: &str) -> Result<String> {
-        let request = format!("{head}\r\nHost: a\r\nConnection: close\r\n\r\n");
-        let mut text = String::new();
-        send(address, request.as_bytes())?.read_to_string(&mut text)?;
-        Ok(text)
-    }
-
-    #[test]
-    fn pages_and_the_number_of_the_build_are_served() -> Result<()> {
-        let address = served()?;
-        let page = answer_to(address, "GET / HTTP/1.1")?;
-        assert!(page.starts_with("HTTP/1.1 200 OK\r\n"), "{page}");
-        assert!(page.contains("text/html; charset=utf-8"), "{page}");
-        assert!(page.contains("<h1>a page</h1><script>"), "{page}");
-        let number = answer_to(address, "GET /build-number HTTP/1.1")?;
-        assert!(number.ends_with("\r\n\r\n7"), "{number}");
-        let none = answer_to(address, "GET /none.html HTTP/1.1")?;
-        assert!(none.starts_with("HTTP/1.1 404 "), "{none}");
-        assert!(none.contains("No such page"), "{none}");
-        Ok(())
-    }
-
-    #[test]
-    fn hostile_clients_do_not_stop_it() -> Result<()> {
-        let address = served()?;
-        // A request that never ends, and a body of a length that no memory holds.
-        let _slow = send(address, b"GET / HTTP/1.1\r\nHost: ")?;
-        let huge = "GET / HTTP/1.1\r\nContent-Length: 9223372036854775807";
-        let huge = answer_to(address, huge)?;
-        assert!(huge.starts_with("HTTP/1.1 200 OK\r\n"), "{huge}");
-        // A header of 200 MB is refused early: the connection ends before all of it is sent.
-        let mut header = send(address, b"GET / HTTP/1.1\r\nHost: a\r\nX: ")?;
-        let part = vec![b'x'; 1 << 20];
-        let sent = (0..200).try_for_each(|_| header.write_all(&part));
-        let error = sent.err().context("a header without a limit")?;
-        let closed = [ErrorKind::BrokenPipe, ErrorKind::ConnectionReset];
-        assert!(closed.contains(&error.kind()), "{error}");
-        let page = answer_to(address, "GET / HTTP/1.1")?;
-        assert!(page.contains("<h1>a page</h1>"), "{page}");
-        Ok(())
-    }
-}
+mod tests;

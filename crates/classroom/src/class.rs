@@ -118,6 +118,16 @@ impl Class {
         })
     }
 
+    /// Files that students have handed in, with their progress.
+    pub fn files(&self) -> impl Iterator<Item = PathBuf> {
+        self.students.iter().flat_map(|student| {
+            let files = student.files.iter().chain(&student.deep);
+            let folders = student.files.iter().filter_map(|file| file.parent());
+            let progress = folders.map(|folder| folder.join(PROGRESS));
+            files.cloned().chain(progress)
+        })
+    }
+
     /// Checks that `folder`, from which this was read, has something to grade.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 
 use data::BadInput;
-use tempfile::TempDir;
+use tempfile::Builder;
 
 use crate::exercise::{self, Exercise, Language};
 use crate::page::{COMMAND, of_session, page, quoted, without_links};
@@ -49,14 +49,29 @@ pub fn new_folder(
         let expected = "an existing folder, to create the new one in";
         return Err(BadInput::new(none.display(), expected, "none"));
     }
-    let written = || -> io::Result<()> {
-        let beside = TempDir::new_in(parent.unwrap_or(Path::new(".")))?;
-        let whole = beside.path().join("handout");
-        fs::create_dir(&whole)?;
-        fill(&whole)?;
-        fs::rename(&whole, folder)
-    };
-    written().map_err(|e| bad("a folder that can be created", e.to_string()))
+    let unwritable = |e: io::Error| bad("a folder that can be created", why(&e));
+    let parent = parent.unwrap_or(Path::new("."));
+    let beside = Builder::new().prefix(".partial-").tempdir_in(parent);
+    let beside = beside.map_err(unwritable)?;
+    let whole = beside.path().join("new");
+    let written = fs::create_dir(&whole).and_then(|()| fill(&whole));
+    let written = written.and_then(|()| fs::rename(&whole, folder));
+    // Nobody knows the file by its name in the temporary folder.
+    let [hidden, shown] = [&*whole, folder].map(|path| path.display().to_string());
+    written.map_err(|e| {
+        bad(
+            "a folder that can be created",
+            why(&e).replace(&hidden, &shown),
+        )
+    })
+}
+
+/// The system's reason, without the path that tempfile adds.
+fn why(error: &io::Error) -> String {
+    match error.kind() {
+        kind if error.get_ref().is_some() && kind != io::ErrorKind::Other => kind.to_string(),
+        _ => error.to_string(),
+    }
 }
 
 /// Whether a folder is a handout rather than the exercises themselves.

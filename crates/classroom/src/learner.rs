@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use data::BadInput;
+use data::{BadInput, Lock};
 use serde::{Deserialize, Serialize};
 
 use crate::check::{Predictions, predictions};
@@ -28,10 +28,10 @@ impl Progress {
     /// Reads the progress in `folder`; empty if there is none.
     ///
     /// # Errors
-    /// The file is not a progress.
+    /// The file is not a progress, or not a regular file.
     pub fn read(folder: &Path) -> Result<Self, BadInput> {
         let path = folder.join(PROGRESS);
-        if !path.exists() {
+        if !data::is_regular(&path)? {
             return Ok(Self::default());
         }
         let text = data::read_text(&path)?;
@@ -71,8 +71,19 @@ impl Learner {
         Ok(())
     }
 
+    /// Waits for other programs that change this folder, such as a `check` in a second terminal.
+    fn lock(&self) -> Result<Lock, BadInput> {
+        Lock::of(&self.folder.join(PROGRESS))
+    }
+
     /// Applies a change to the stored progress and writes it atomically.
     fn keep(&mut self, change: impl FnOnce(&mut Progress)) -> Result<(), BadInput> {
+        let lock = self.lock()?;
+        self.keep_with(&lock, change)
+    }
+
+    /// The same with the lock that the caller has.
+    fn keep_with(&mut self, _: &Lock, change: impl FnOnce(&mut Progress)) -> Result<(), BadInput> {
         self.reload()?;
         change(&mut self.progress);
         let text = serde_json::to_string_pretty(&self.progress).unwrap_or_default();
@@ -124,38 +135,65 @@ impl Learner {
     /// Makes an exercise the current one and creates its file if it is missing.
     ///
     /// # Errors
-    /// The folder cannot be written.
+    /// The folder cannot be written, or has something else in place of the file.
     pub fn start(&mut self, exercise: &Exercise) -> Result<(), BadInput> {
-        if !self.file(exercise).exists() {
+        let lock = self.lock()?;
+        if !data::is_regular(&self.file(exercise))? {
             self.write(&exercise.file(), &exercise.starter)?;
         }
-        self.keep(|progress| progress.current = Some(exercise.id.clone()))
+        self.keep_with(&lock, |progress| {
+            progress.current = Some(exercise.id.clone())
+        })
     }
 
     /// Restarts an exercise. The learner's file is kept as `….old`, `….old.2` and so on, and that path is
     /// returned; an unchanged starter stays. The exercise counts as unsolved again.
     ///
     /// # Errors
-    /// The folder cannot be written.
+    /// The folder cannot be written; then the learner's file is where it was.
     pub fn reset(&mut self, exercise: &Exercise) -> Result<Option<PathBuf>, BadInput> {
+        let lock = self.lock()?;
         if self.passed(exercise) {
-            self.keep(|progress| _ = progress.passed.remove(&exercise.id))?;
+            self.keep_with(&lock, |progress| _ = progress.passed.remove(&exercise.id))?;
         }
         let path = self.file(exercise);
-        if data::read(&path).is_ok_and(|text| text == exercise.starter.as_bytes()) {
+        if !data::is_regular(&path)? {
+            self.write(&exercise.file(), &exercise.starter)?;
             return Ok(None);
         }
+        if data::read(&path)? == exercise.starter.as_bytes() {
+            return Ok(None);
+        }
+        self.replace(exercise, &path).map(Some)
+    }
+
+    /// Moves the learner's file `path` and puts the starter in its place; returns where the file is. The starter is
+    /// written first, so that a full disk leaves the file in its place.
+    fn replace(&self, exercise: &Exercise, path: &Path) -> Result<PathBuf, BadInput> {
+        let old = self.unused(exercise);
+        let new = format!("{}.new", exercise.file());
+        self.write(&new, &exercise.starter)?;
+        let new = self.folder.join(new);
+        let moved = fs::rename(path, &old).and_then(|()| {
+            let back = |_: &_| _ = fs::rename(&old, path);
+            fs::rename(&new, path).inspect_err(back)
+        });
+        moved.map_err(|e| {
+            let _ = fs::remove_file(&new);
+            BadInput::unwritable(path, &e)
+        })?;
+        Ok(old)
+    }
+
+    /// The first unused path for an exercise's earlier text.
+    fn unused(&self, exercise: &Exercise) -> PathBuf {
         let name = |n| match n {
             1 => format!("{}.old", exercise.file()),
             n => format!("{}.old.{n}", exercise.file()),
         };
         let mut names = (1..).map(|n| self.folder.join(name(n)));
-        let old = names.find(|old| !old.exists()).unwrap_or_default();
-        if path.exists() {
-            fs::rename(&path, &old).map_err(|e| BadInput::unwritable(&old, &e))?;
-        }
-        self.write(&exercise.file(), &exercise.starter)?;
-        Ok(Some(old))
+        let is_unused = |old: &PathBuf| old.symlink_metadata().is_err();
+        names.find(is_unused).unwrap_or_default()
     }
 
     /// Returns the current exercise, if there is one.
@@ -216,11 +254,78 @@ fn bad(path: &Path, expected: &str, found: impl std::fmt::Display) -> BadInput {
 mod tests {
     use super::*;
 
+    fn exercises() -> Vec<Exercise> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../exercises");
+        crate::exercise::all(&root).unwrap()
+    }
+
+    #[test]
+    fn programs_at_the_same_time_keep_all_progress() {
+        let exercises = exercises();
+        let folder = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for exercise in &exercises {
+                let folder = folder.path();
+                scope.spawn(move || {
+                    let mut learner = Learner::open(folder).unwrap();
+                    learner.pass(exercise).unwrap();
+                    learner.hint(exercise).unwrap();
+                });
+            }
+        });
+        let progress = Progress::read(folder.path()).unwrap();
+        assert_eq!(progress.passed.len(), exercises.len());
+        assert_eq!(progress.hints.len(), exercises.len());
+    }
+
+    #[test]
+    fn resets_at_the_same_time_keep_every_text() {
+        let exercise = &exercises()[0];
+        let folder = tempfile::tempdir().unwrap();
+        let learner = Learner::open(folder.path()).unwrap();
+        fs::write(learner.file(exercise), "my text").unwrap();
+        let reset = || Learner::open(folder.path()).unwrap().reset(exercise);
+        let kept: Vec<PathBuf> = std::thread::scope(|scope| {
+            let resets: Vec<_> = (0..8).map(|_| scope.spawn(reset)).collect();
+            let kept = resets.into_iter().map(|reset| reset.join().unwrap());
+            kept.filter_map(Result::unwrap).collect()
+        });
+        assert_eq!(kept.len(), 1);
+        assert_eq!(fs::read_to_string(&kept[0]).unwrap(), "my text");
+        let starter = fs::read_to_string(learner.file(exercise)).unwrap();
+        assert_eq!(starter, exercise.starter);
+    }
+
+    /// A folder in place of the new starter stands for a full disk.
+    #[test]
+    fn a_failed_reset_leaves_the_file_in_its_place() {
+        let exercise = &exercises()[0];
+        let folder = tempfile::tempdir().unwrap();
+        let mut learner = Learner::open(folder.path()).unwrap();
+        let file = learner.file(exercise);
+        fs::write(&file, "my text").unwrap();
+        fs::create_dir(folder.path().join(format!("{}.new", exercise.file()))).unwrap();
+        learner.reset(exercise).unwrap_err();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "my text");
+    }
+
+    #[test]
+    fn a_folder_in_place_of_a_file_is_refused() {
+        let exercise = &exercises()[0];
+        let folder = tempfile::tempdir().unwrap();
+        let mut learner = Learner::open(folder.path()).unwrap();
+        fs::create_dir(learner.file(exercise)).unwrap();
+        let error = learner.start(exercise).unwrap_err().to_string();
+        assert!(
+            error.ends_with("expected a regular file, found a folder"),
+            "{error}"
+        );
+    }
+
     /// A progress that was edited, or that has no end.
     #[test]
     fn an_odd_progress_is_no_panic() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../exercises");
-        let exercises = crate::exercise::all(&root).unwrap();
+        let exercises = exercises();
         let exercise = &exercises[0];
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join(PROGRESS);
@@ -233,7 +338,8 @@ mod tests {
             fs::remove_file(&file).unwrap();
             std::os::unix::fs::symlink("/dev/zero", &file).unwrap();
             let bad = Learner::open(folder.path()).unwrap_err().to_string();
-            assert!(bad.contains("expected at most 268435456 bytes"), "{bad}");
+            let expected = "expected a regular file, found a pipe or a device";
+            assert!(bad.ends_with(expected), "{bad}");
         }
     }
 }

@@ -57,10 +57,20 @@ pub struct RunArgs {
 }
 
 impl RunArgs {
-    /// Returns `--input` and `--output` if they are given; the output path is checked before any work.
-    pub fn files(&self) -> Result<Option<(&Path, Output)>, BadInput> {
-        match (&self.input, &self.output) {
-            (Some(input), Some(output)) => Ok(Some((input, Output::new(output)?))),
+    /// Returns `--input` and `--output` if they are given; the paths are checked before any work. All outputs, with
+    /// `more` of the program's own, are different files, and none of them is `--input` or one of `inputs`.
+    pub fn files(
+        &self,
+        more: Option<&Output>,
+        inputs: &[PathBuf],
+    ) -> Result<Option<(&Path, Output)>, BadInput> {
+        let new = |path: &Option<PathBuf>| path.as_deref().map(Output::new).transpose();
+        let (output, roofline) = (new(&self.output)?, new(&self.roofline)?);
+        let outputs = output.iter().chain(&roofline).chain(more);
+        let inputs = inputs.iter().chain(&self.input).map(PathBuf::as_path);
+        Output::distinct(outputs, &inputs.collect::<Vec<_>>())?;
+        match (&self.input, output) {
+            (Some(input), Some(output)) => Ok(Some((input, output))),
             (None, None) => Ok(None),
             // clap does not require --input next to an option that excludes it.
             (None, Some(_)) => Err(BadInput::new("--output", "`--input` as well", "none")),

@@ -61,11 +61,17 @@ fn end_with_the_reader() {
             false => report(panic),
             true if is_about_a_closed_pipe(said) => std::process::exit(0),
             true => {
-                eprintln!("error: {said}");
-                std::process::exit(i32::from(FAILURE));
+                let _ = writeln!(std::io::stderr(), "error: {}", unprinted(said));
+                std::process::exit(i32::from(BAD_INPUT));
             }
         }
     }));
+}
+
+/// `cannot write `stdout`: …`, the words of a file that cannot be written.
+fn unprinted(said: &str) -> BadInput {
+    let why = said.split_once(": ").map_or(said, |(_, why)| why);
+    BadInput::new("cannot write `stdout`", "", why)
 }
 
 /// The second number is Windows' error code for a closed pipe.
@@ -108,7 +114,10 @@ fn one_line(text: &str) -> String {
 }
 
 fn is_broken_pipe(cause: &(dyn StdError + 'static)) -> bool {
-    let io = cause.downcast_ref::<std::io::Error>();
+    let io = match cause.downcast_ref().map(innermost) {
+        Some(Candle::Io(io)) => Some(io),
+        _ => cause.downcast_ref::<std::io::Error>(),
+    };
     io.is_some_and(|e| e.kind() == ErrorKind::BrokenPipe)
 }
 
@@ -201,8 +210,10 @@ mod tests {
 
     #[test]
     fn a_closed_pipe_is_no_error() {
-        let closed = std::io::Error::from(ErrorKind::BrokenPipe);
-        let error = Err::<(), _>(closed).context("writing").unwrap_err();
+        let closed = || std::io::Error::from(ErrorKind::BrokenPipe);
+        let error = Err::<(), _>(closed()).context("writing").unwrap_err();
         assert_eq!(report(error), ExitCode::SUCCESS);
+        let wrapped = Candle::from(closed()).bt();
+        assert_eq!(report(wrapped.into()), ExitCode::SUCCESS);
     }
 }

@@ -59,21 +59,31 @@ impl Output {
         })
     }
 
-    /// Checks that no two of `outputs` are one file, of which only the last would stay. Devices and pipes may be.
-    pub fn distinct<'o>(outputs: impl IntoIterator<Item = &'o Self>) -> Result<(), BadInput> {
+    /// Checks that no two of `outputs` are one file, of which only the last would stay, and that none is one of `inputs`,
+    /// which it would replace. Devices and pipes may be.
+    pub fn distinct<'o>(
+        outputs: impl IntoIterator<Item = &'o Self>,
+        inputs: &[&Path],
+    ) -> Result<(), BadInput> {
+        let inputs: Vec<PathBuf> = inputs.iter().map(|input| target(input)).collect();
         let mut seen = HashSet::new();
-        let is_file = |output: &&Self| output.path.is_file() || !output.path.exists();
-        for Self { path } in outputs.into_iter().filter(is_file) {
-            let folder = path.parent().filter(|folder| *folder != Path::new(""));
-            let folder = folder.unwrap_or(Path::new(".")).canonicalize();
-            let name = path.file_name().unwrap_or_default();
-            let whole = folder.map_or_else(|_| path.clone(), |folder| folder.join(name));
-            if !seen.insert(path.canonicalize().unwrap_or(whole)) {
+        for output in outputs.into_iter().filter(|output| output.is_file()) {
+            let bad = |expected, found| BadInput::new(output.path.display(), expected, found);
+            let target = target(&output.path);
+            if inputs.contains(&target) {
+                return Err(bad("another file than the inputs", "one of them"));
+            }
+            if !seen.insert(target) {
                 let expected = "a file of its own for each output";
-                return Err(BadInput::new(path.display(), expected, "the same twice"));
+                return Err(bad(expected, "the same twice"));
             }
         }
         Ok(())
+    }
+
+    /// Whether this is, or will be, a file rather than a device or a pipe.
+    fn is_file(&self) -> bool {
+        self.path.is_file() || !self.path.exists()
     }
 
     /// Path of the file.
@@ -85,6 +95,27 @@ impl Output {
     pub fn write(&self, bytes: &[u8]) -> Result<(), BadInput> {
         data::save_as(&self.path, bytes)
     }
+}
+
+/// Maximum number of links from one to the next, as on Linux.
+const MAX_LINKS: usize = 40;
+
+/// The file that `path` leads to, which need not exist, without links and `..`.
+fn target(path: &Path) -> PathBuf {
+    let mut path = path.to_path_buf();
+    for _ in 0..MAX_LINKS {
+        let folder = path.parent().filter(|folder| *folder != Path::new(""));
+        let folder = folder.unwrap_or(Path::new(".")).to_path_buf();
+        let Ok(link) = path.read_link() else {
+            let whole = folder.canonicalize().map(|folder| {
+                let name = path.file_name().unwrap_or_default();
+                folder.join(name)
+            });
+            return path.canonicalize().or(whole).unwrap_or(path);
+        };
+        path = folder.join(link);
+    }
+    path
 }
 
 #[cfg(test)]
@@ -109,16 +140,45 @@ mod tests {
         let folder = tempfile::tempdir()?;
         let output = |name: &str| Output::new(&folder.path().join(name));
         let [a, b, again] = [output("a")?, output("b")?, output("./a")?];
-        assert_eq!(Output::distinct([&a, &b]), Ok(()));
-        let twice = || Output::distinct([&a, &b, &again]).unwrap_err().to_string();
+        assert_eq!(Output::distinct([&a, &b], &[]), Ok(()));
+        let all = || Output::distinct([&a, &b, &again], &[]);
+        let twice = || all().unwrap_err().to_string();
         let line = "/./a: expected a file of its own for each output, found the same twice";
         assert!(twice().ends_with(line), "{}", twice());
         a.write(b"now it exists")?;
         assert!(twice().ends_with(line), "{}", twice());
         if cfg!(unix) {
             let null = Output::new(Path::new("/dev/null"))?;
-            assert_eq!(Output::distinct([&null, &null]), Ok(()));
+            assert_eq!(Output::distinct([&null, &null], &[null.path()]), Ok(()));
         }
+        Ok(())
+    }
+
+    #[test]
+    fn an_output_is_no_input() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let [path, again] = ["in.ptx", "./in.ptx"].map(|name| folder.path().join(name));
+        std::fs::write(&path, "an input")?;
+        let output = Output::new(&again)?;
+        let error = Output::distinct([&output], &[&path]).unwrap_err();
+        let line = "expected another file than the inputs, found one of them";
+        assert!(error.to_string().ends_with(line), "{error}");
+        Ok(())
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_to_a_missing_file_is_that_file() -> anyhow::Result<()> {
+        use std::os::unix::fs::symlink;
+
+        let folder = tempfile::tempdir()?;
+        let path = |name: &str| folder.path().join(name);
+        symlink("second", path("first"))?;
+        symlink("a", path("second"))?;
+        symlink("endless", path("endless"))?;
+        let outputs = [Output::new(&path("a"))?, Output::new(&path("first"))?];
+        Output::distinct(&outputs, &[]).unwrap_err();
+        target(&path("endless"));
         Ok(())
     }
 

@@ -64,7 +64,7 @@ pub fn main(level: u8) -> ExitCode {
 
 /// Classifies the graphs of `args`, or runs on its tensors.
 pub fn run(args: &GnnArgs, level: &Name) -> anyhow::Result<()> {
-    let files = args.run.files()?;
+    let files = args.run.files(None, args.edges.as_slice())?;
     simulated(&args.model, &args.run, || {
         let request = Request::new(&args.model)?;
         let ops = &*args.run.ops(&request, models::gnn::OPS, level)?;

@@ -30,8 +30,8 @@ impl Progress {
     }
 
     /// Hides the bar while `print` runs, which may print whole lines.
-    pub fn suspend(&self, print: impl FnOnce()) {
-        self.bar.suspend(print);
+    pub fn suspend<T>(&self, print: impl FnOnce() -> T) -> T {
+        self.bar.suspend(print)
     }
 }
 

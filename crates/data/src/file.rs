@@ -32,6 +32,21 @@ pub fn read(path: &Path) -> Result<Vec<u8>, BadInput> {
     Ok(bytes)
 }
 
+/// Whether there is a file at `path`, which must be a regular one. Links are followed.
+///
+/// # Errors
+/// [`BadInput`] for a folder, and for a pipe or a device, from which a read may never return.
+pub fn is_regular(path: &Path) -> Result<bool, BadInput> {
+    let found = match path.metadata() {
+        Ok(file) if file.is_file() => return Ok(true),
+        Ok(file) if file.is_dir() => "a folder",
+        Ok(_) => "a pipe or a device",
+        // What reads it next names the reason, if there is one.
+        Err(_) => return Ok(false),
+    };
+    Err(BadInput::new(path.display(), "a regular file", found))
+}
+
 /// Reads a whole file as UTF-8, without a byte order mark.
 ///
 /// # Errors
@@ -124,6 +139,21 @@ mod tests {
         std::fs::write(&path, b"ab\xff").unwrap();
         let error = read_text(&path).unwrap_err().to_string();
         assert!(error.ends_with("expected UTF-8 text, found other bytes at offset 2"));
+    }
+
+    #[test]
+    fn only_a_regular_file_is_regular() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.json");
+        assert_eq!(is_regular(&path), Ok(false));
+        std::fs::write(&path, "").unwrap();
+        assert_eq!(is_regular(&path), Ok(true));
+        let error = is_regular(folder.path()).unwrap_err().to_string();
+        assert!(error.ends_with("expected a regular file, found a folder"));
+        if cfg!(unix) {
+            let error = is_regular(Path::new("/dev/null")).unwrap_err().to_string();
+            assert!(error.ends_with("found a pipe or a device"), "{error}");
+        }
     }
 
     #[cfg(unix)]

@@ -10,12 +10,16 @@ pub mod families;
 pub mod features;
 mod file;
 pub mod graph;
+mod lock;
 pub mod logistic;
 pub mod picture;
+mod say;
 pub mod shapes;
 pub mod tu;
 mod write;
 
 pub use bad_input::{BadInput, plain, short, usage};
-pub use file::{read, read_text};
+pub use file::{is_regular, read, read_text};
+pub use lock::Lock;
+pub use say::{note, say};
 pub use write::{save_as, writable_folder, write_atomically};

@@ -11,7 +11,7 @@ use anyhow::Result;
 use benches::job::all_presets;
 use candle_core::DType;
 use clap::Args;
-use data::BadInput;
+use data::{BadInput, Lock, say};
 use results::criterion::Case;
 use results::{Figures, Kind, Machine, OpRow, Recorded, Row, SweepRow};
 
@@ -33,36 +33,53 @@ pub struct RecordArgs {
 /// Adds the files in order, and writes the records with their charts and tables.
 pub fn run(args: &RecordArgs) -> Result<()> {
     let root = root()?;
-    let mut records = Records::open(&root, &args.name)?;
+    let mut records = Records::open(&root, &args.name)?; // before anything is written
     let files = if args.files.is_empty() {
         left_by_runs(&root)?
     } else {
         args.files.clone()
     };
+    let mut runs = vec![];
     for file in files {
-        records.put(Run::load(&file)?, &file.display().to_string())?;
-        println!("figures  {}", file.display());
+        let (run, from) = (Run::load(&file)?, file.display().to_string());
+        records.put(run.clone(), &from)?;
+        say(format_args!("figures  {from}"))?;
+        runs.push((run, from));
+    }
+    add(&root, &args.name, runs)
+}
+
+/// Adds runs, each with its name, to the records as they are now: another program may have changed them since the runs
+/// were checked.
+fn add(root: &Path, name: &str, runs: Vec<(Run, String)>) -> Result<()> {
+    let _lock = lock(root)?;
+    let mut records = Records::open(root, name)?;
+    for (run, from) in runs {
+        records.put(run, &from)?;
     }
     records.write()
 }
 
+/// The lock on all records; its file is where git ignores it.
+fn lock(root: &Path) -> Result<Lock, BadInput> {
+    Lock::of(&root.join("target/workbook/records"))
+}
+
 /// Adds a run to the record that its command names, if any.
 pub fn written(records: Option<Records>, run: Run) -> Result<()> {
-    let Some(mut records) = records else {
+    let Some(Records { root, name, .. }) = records else {
         return Ok(());
     };
-    records.put(run, "--record")?;
-    records.write()
+    add(&root, &name, vec![(run, "--record".into())])
 }
 
 /// Writes all charts and tables again and prints the paths. Reads every record first: if one is wrong, no file changes.
 pub fn redraw() -> Result<()> {
     let root = root()?;
-    let records = All::read(&root)?;
-    for path in records.draw(&root)? {
-        println!("{}", path.display());
-    }
-    Ok(())
+    All::read(&root)?; // before anything is written
+    let _lock = lock(&root)?;
+    let drawn = All::read(&root)?.draw(&root)?;
+    Ok(drawn.iter().try_for_each(|path| say(path.display()))?)
 }
 
 /// Lists the files of local runs.
@@ -223,12 +240,11 @@ impl Records {
                 Kind::Worklogs => self.save(&path, &self.all.worklogs)?,
                 Kind::Benches => self.save(&path, &self.all.benches)?,
             }
-            println!("recorded {}", path.display());
+            say(format_args!("recorded {}", path.display()))?;
         }
-        for path in self.all.draw(&self.root)? {
-            println!("drawn    {}", path.display());
-        }
-        Ok(())
+        let drawn = self.all.draw(&self.root)?;
+        let line = |path: &PathBuf| say(format_args!("drawn    {}", path.display()));
+        Ok(drawn.iter().try_for_each(line)?)
     }
 
     fn save<R: Figures + serde::Serialize>(&self, path: &Path, all: &Named<R>) -> Result<()> {

@@ -27,8 +27,8 @@ const COLUMNS: usize = 100;
 /// Runs the kernel, prints what came of it and writes what `args` asks for; whether nothing is wrong.
 pub fn run(args: &SimArgs) -> Result<bool> {
     let file = args.file()?;
-    let outputs = Outputs::new(args)?;
     let case = args.case()?;
+    let outputs = Outputs::new(args, &case)?;
     let text = Text::read(file, &args.arch)?;
     let module = Module::parse(&text.ptx).map_err(|e| text.bad_input(e))?;
     if module.entries().next().is_none() {

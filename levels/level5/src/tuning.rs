@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use candle_core::{Device, Result, bail};
+use data::Lock;
 use kernels::dispatch::tune::{Grid, Measured, tune};
 use kernels::dispatch::{Facts, Op, Problem, Rule, Table, folder};
 use kernels::matmul::level5::REGISTRY;
@@ -167,8 +168,8 @@ pub fn summary(table: &Table, took: Duration, out: &mut impl Write) -> std::io::
     Ok(())
 }
 
-/// Measures `device`, prints the summary to `out` and writes the table to `path`, or where there is none, to its
-/// [`place`]; with `any` as the table of all devices of its kind. With `ops`, those alone: their rules take the place of
+/// Measures `device`, writes the table to `path`, or where there is none, to its [`place`], and then prints the summary
+/// to `out`; with `any` as the table of all devices of its kind. With `ops`, those alone: their rules take the place of
 /// those in the table that is there.
 ///
 /// # Errors
@@ -194,18 +195,14 @@ pub fn run(
     }
     let facts = Facts::of(device)?;
     let of_any = |table: Table| if any { table.of_any(facts) } else { table };
-    let before = match ops {
-        [] => None,
-        _ => Some(earlier(&path, &of_any(empty(facts)?))?),
-    };
+    if !ops.is_empty() {
+        earlier(&path, &of_any(empty(facts)?))?; // before the work
+    }
     let start = Instant::now();
     let measured = of_any(table(device, ops, seen)?);
-    summary(&measured, start.elapsed(), out)?;
-    let table = match before {
-        Some(before) => with_rules_of(before, measured, ops),
-        None => measured,
-    };
-    save(&table, &path)?;
+    let took = start.elapsed();
+    keep(measured.clone(), &path, ops)?;
+    summary(&measured, took, out)?;
     let used = if Some(&path) == place.as_ref() {
         "; level 5 uses it on this device from now on"
     } else {
@@ -213,4 +210,15 @@ pub fn run(
     };
     writeln!(out, "table {}{used}", path.display())?;
     Ok(())
+}
+
+/// Saves `measured` at `path`; with `ops`, in place of their rules in the table that is there now, which another program
+/// may have changed during the measurement.
+fn keep(measured: Table, path: &Path, ops: &[Op]) -> Result<()> {
+    let _lock = Lock::of(path).map_err(models::Error::from)?;
+    let table = match ops {
+        [] => measured,
+        _ => with_rules_of(earlier(path, &measured)?, measured, ops),
+    };
+    Ok(save(&table, path)?)
 }

@@ -51,16 +51,16 @@ struct Hub {
 
 impl Hub {
     fn from_env() -> Result<Self, BadInput> {
-        let home = match set("HF_HOME") {
-            Some(home) => PathBuf::from(home),
+        let home = match folder_in("HF_HOME") {
+            Some(home) => home,
             None => caches()?.join("huggingface"),
         };
-        let cache = set("HF_HUB_CACHE").or_else(|| set("HUGGINGFACE_HUB_CACHE"));
+        let cache = folder_in("HF_HUB_CACHE").or_else(|| folder_in("HUGGINGFACE_HUB_CACHE"));
         let endpoint = set("HF_ENDPOINT").unwrap_or_else(|| "https://huggingface.co".into());
         let offline = set("HF_HUB_OFFLINE").unwrap_or_default().to_uppercase();
         let token = set("HF_TOKEN").or_else(|| std::fs::read_to_string(home.join("token")).ok());
         Ok(Self {
-            cache: cache.map_or_else(|| home.join("hub"), PathBuf::from),
+            cache: cache.unwrap_or_else(|| home.join("hub")),
             endpoint: endpoint.trim_end_matches('/').into(),
             token: token.map(|token| token.trim().to_string()),
             is_offline: ["1", "ON", "YES", "TRUE"].contains(&offline.as_str()),
@@ -69,7 +69,7 @@ impl Hub {
 
     /// Returns the folder of `name`. Without a network, a cached folder may lack the file of `of`.
     fn folder(&self, name: &Name, of: Use) -> Result<PathBuf, BadInput> {
-        let cached = self.snapshot(name).filter(|folder| has_model(folder));
+        let cached = self.snapshot(name)?.filter(|folder| has_model(folder));
         let Some(folder) = cached else {
             return self.fetch(name, of);
         };
@@ -90,15 +90,16 @@ impl Hub {
     }
 
     /// Folder of the files of `name` in the cache, complete or not.
-    fn snapshot(&self, name: &Name) -> Option<PathBuf> {
+    fn snapshot(&self, name: &Name) -> Result<Option<PathBuf>, BadInput> {
         let repo = self.repo(name);
-        let commit = match std::fs::read_to_string(repo.join("refs").join(&name.revision)) {
-            Ok(commit) => commit.trim().to_string(),
-            // A commit has no reference.
-            Err(_) => name.revision.clone(),
+        let reference = repo.join("refs").join(&name.revision);
+        let commit = if reference.is_dir() || !data::is_regular(&reference)? {
+            name.revision.clone() // a commit has no reference
+        } else {
+            data::read_text(&reference)?.trim().to_string()
         };
         let folder = repo.join("snapshots").join(&commit);
-        (!commit.is_empty() && folder.is_dir()).then_some(folder)
+        Ok((!commit.is_empty() && folder.is_dir()).then_some(folder))
     }
 
     fn fetch(&self, name: &Name, of: Use) -> Result<PathBuf, BadInput> {
@@ -139,17 +140,20 @@ fn set(variable: &str) -> Option<String> {
     env::var(variable).ok().filter(|value| !value.is_empty())
 }
 
+/// Returns the folder of an environment variable that is set and not empty; its name need not be UTF-8.
+fn folder_in(variable: &str) -> Option<PathBuf> {
+    let value = env::var_os(variable).filter(|value| !value.is_empty());
+    value.map(PathBuf::from)
+}
+
 /// Returns the user's cache folder, the same as for `huggingface_hub` on every system.
 fn caches() -> Result<PathBuf, BadInput> {
     let caches = || Some(env::home_dir()?.join(".cache"));
-    set("XDG_CACHE_HOME")
-        .map(PathBuf::from)
-        .or_else(caches)
-        .ok_or_else(|| {
-            BadInput::new(
-                "HF_HOME",
-                "a folder for downloaded models",
-                "no home folder",
-            )
-        })
+    folder_in("XDG_CACHE_HOME").or_else(caches).ok_or_else(|| {
+        BadInput::new(
+            "HF_HOME",
+            "a folder for downloaded models",
+            "no home folder",
+        )
+    })
 }

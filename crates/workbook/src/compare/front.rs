@@ -35,7 +35,7 @@ pub fn has_places(root: &Path) -> Result<()> {
 pub fn rewrite(root: &Path, records: &Named<Row>) -> Result<PathBuf> {
     let readme = root.join("README.md");
     let text = rewritten(&readme, records)?;
-    data::write_atomically(&readme, text)?;
+    data::save_as(&readme, text)?;
     Ok(readme)
 }
 

@@ -14,7 +14,7 @@ use classroom::junit::junit;
 use classroom::{Exercise, Failure, Language, Part, exercise, handout as handouts, printable};
 use cli::files::Output;
 use cli::progress::Progress;
-use data::BadInput;
+use data::{BadInput, say};
 
 use super::tools::Checker;
 use super::{GradeArgs, Place, sheet};
@@ -78,21 +78,17 @@ fn only(all: &[Exercise], name: &str, session: Option<u8>) -> Result<Exercise, B
 
 /// Grades every submission in a separate process; returns whether all passed.
 pub fn grade(exercises: &[Exercise], place: &Place, args: &GradeArgs) -> Result<bool> {
-    let output = |path: &Option<PathBuf>| path.as_deref().map(Output::new).transpose();
-    let (json, csv, xml) = (
-        output(&args.json)?,
-        output(&args.csv)?,
-        output(&args.junit)?,
-    );
-    Output::distinct([&json, &csv, &xml].into_iter().flatten())?;
+    let class = Class::read(&args.submissions, exercises)?;
+    let outputs = Outputs::new(args, &class)?;
     let wanted = wanted(exercises, args)?;
     safe(&wanted, args)?;
-    let class = Class::read(&args.submissions, exercises)?;
     // 32 bits, because some JSON readers have no larger integers.
     let seed = args.seed.unwrap_or_else(|| rand::random::<u32>().into());
-    class.not_graded.iter().for_each(|one| println!("{one}"));
+    class.not_graded.iter().try_for_each(say)?;
     class.has_some(&args.submissions)?;
-    println!("seed {seed} (`--seed {seed}` repeats the grading with the same random numbers)");
+    say(format_args!(
+        "seed {seed} (`--seed {seed}` repeats the grading with the same random numbers)"
+    ))?;
     let check =
         |exercise: &Exercise, file: &Path| in_a_process(exercise, file, place, args.limit, seed);
     let progress = Progress::new("checking submissions", class.students.len() * wanted.len());
@@ -101,48 +97,81 @@ pub fn grade(exercises: &[Exercise], place: &Place, args: &GradeArgs) -> Result<
         grades: vec![],
         not_graded: class.not_graded.clone(),
     };
-    let keep = |all: &Grades| -> Result<()> {
-        match &json {
-            Some(json) => Ok(json.write(serde_json::to_string_pretty(all)?.as_bytes())?),
-            None => Ok(()),
-        }
-    };
     for student in &class.students {
         let begin = all.grades.len();
         for exercise in &wanted {
             let grade = student.grade(exercise, seed, check);
             let was_checked = !grade.is_missing();
-            if was_checked {
-                progress.suspend(|| println!("{}", show(&grade)));
-            }
+            let shown = show(&grade);
             all.grades.push(grade);
             // What ends this program loses one check at most.
             if was_checked {
-                keep(&all)?;
+                outputs.keep(&all)?;
+                progress.suspend(|| say(shown))?;
             }
             progress.step();
         }
         let line = of_student(student, &wanted, &all.grades[begin..]);
-        progress.suspend(|| println!("{}: {line}", student.name));
+        progress.suspend(|| say(format_args!("{}: {line}", student.name)))?;
     }
     drop(progress);
+    all.complete = true;
+    outputs.write(&all)?;
     if class.students.len() > 1 {
         let lines = wanted.iter().map(|e| of_exercise(e, &all.grades));
-        lines.for_each(|line| println!("{line}"));
+        lines.into_iter().try_for_each(say)?;
     }
-    println!("{}", passed(&all.grades));
+    say(passed(&all.grades))?;
     if args.has_all() && all.grades.iter().any(Grade::is_missing) {
-        println!("(`--session N`, `--graded` or `--only EXERCISE` grades only what was set)");
-    }
-    all.complete = true;
-    keep(&all)?;
-    if let Some(csv) = csv {
-        csv.write(sheet::csv(&all.grades)?.as_bytes())?;
-    }
-    if let Some(xml) = xml {
-        xml.write(junit(&all)?.as_bytes())?;
+        say("(`--session N`, `--graded` or `--only EXERCISE` grades only what was set)")?;
     }
     Ok(all.grades.iter().all(|grade| grade.verdict.passed))
+}
+
+/// The files of the grades.
+struct Outputs {
+    json: Option<Output>,
+    csv: Option<Output>,
+    junit: Option<Output>,
+}
+
+impl Outputs {
+    /// Checks that they can be written, and that none is another or a submission.
+    fn new(args: &GradeArgs, class: &Class) -> Result<Self, BadInput> {
+        let output = |path: &Option<PathBuf>| path.as_deref().map(Output::new).transpose();
+        let all = Self {
+            json: output(&args.json)?,
+            csv: output(&args.csv)?,
+            junit: output(&args.junit)?,
+        };
+        let each = [&all.json, &all.csv, &all.junit].into_iter().flatten();
+        let inputs: Vec<PathBuf> = class.files().collect();
+        Output::distinct(
+            each,
+            &inputs.iter().map(PathBuf::as_path).collect::<Vec<_>>(),
+        )?;
+        Ok(all)
+    }
+
+    /// Writes the JSON of the grades so far.
+    fn keep(&self, all: &Grades) -> Result<()> {
+        match &self.json {
+            Some(json) => Ok(json.write(serde_json::to_string_pretty(all)?.as_bytes())?),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes every file.
+    fn write(&self, all: &Grades) -> Result<()> {
+        self.keep(all)?;
+        if let Some(csv) = &self.csv {
+            csv.write(sheet::csv(&all.grades)?.as_bytes())?;
+        }
+        if let Some(xml) = &self.junit {
+            xml.write(junit(all)?.as_bytes())?;
+        }
+        Ok(())
+    }
 }
 
 /// Refuses to run submissions in Rust without a sandbox, unless the teacher says so.

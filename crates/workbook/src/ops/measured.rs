@@ -31,7 +31,7 @@ pub fn rewrite(root: &Path, results: &OpResults) -> Result<Vec<PathBuf>> {
                 continue;
             }
             match text {
-                Some(text) => data::write_atomically(path, text)?,
+                Some(text) => data::save_as(path, text)?,
                 None => fs::remove_file(path)?,
             }
             changed.push(path.clone());

@@ -26,8 +26,13 @@ pub fn checked(name: &str) -> Result<&str, BadInput> {
 /// Writes the results as JSON atomically; creates a missing folder.
 pub fn save<R: Serialize>(path: &Path, results: &Recorded<R>) -> Result<()> {
     let folder = path.parent().unwrap_or(path);
-    std::fs::create_dir_all(folder).with_context(|| format!("{}", folder.display()))?;
-    Ok(data::write_atomically(path, results.json()?)?)
+    make(folder)?;
+    Ok(data::save_as(path, results.json()?)?)
+}
+
+/// Makes a folder if there is none.
+pub fn make(folder: &Path) -> Result<(), BadInput> {
+    std::fs::create_dir_all(folder).map_err(|e| BadInput::unwritable(folder, &e))
 }
 
 /// Folder of a kind's records.
@@ -84,6 +89,6 @@ pub fn draw(root: &Path, record: &str, name: &str, chart: &impl Chart) -> Result
 /// Draws a chart into `benches/results/charts/NAME.svg` and returns the path.
 pub fn draw_named(root: &Path, name: &str, chart: &impl Chart) -> Result<PathBuf> {
     let charts = root.join("benches/results/charts");
-    std::fs::create_dir_all(&charts).with_context(|| format!("{}", charts.display()))?;
+    make(&charts)?;
     Ok(charts::svg(&charts.join(name), chart)?)
 }

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use results::{Kind, Machine};
 
-use super::folder::Drawing;
+use super::folder::{Drawing, make};
 use super::{All, Charts};
 use crate::compare;
 
@@ -63,9 +63,9 @@ A row is named after its model, preset, workload and dtype; f32 is left out.
 /// Writes the page and returns its path.
 pub fn write(root: &Path, all: &All, charts: &Charts) -> Result<PathBuf> {
     let folder = root.join("benches/results");
-    std::fs::create_dir_all(&folder).with_context(|| format!("{}", folder.display()))?;
+    make(&folder)?;
     let path = folder.join("README.md");
-    data::write_atomically(&path, page(all, charts))?;
+    data::save_as(&path, page(all, charts))?;
     Ok(path)
 }
 

@@ -96,6 +96,25 @@ fn each_kind_has_its_place() -> Result<()> {
     Ok(())
 }
 
+/// Each run is checked before the other is written, as two measurements at the same time are.
+#[test]
+fn runs_at_the_same_time_are_all_kept() -> Result<()> {
+    let root = repository()?;
+    let before = |dtype: &str| {
+        let run = Run::Ops(ops(dtype, 1.));
+        let records = Records::named(root.path(), Some("cpu"), &run);
+        Ok::<_, anyhow::Error>((records?, run))
+    };
+    let both = [before("f32")?, before("bf16")?];
+    std::thread::scope(|scope| {
+        let threads = both.map(|(records, run)| scope.spawn(|| written(records, run)));
+        threads.into_iter().try_for_each(|t| t.join().unwrap())
+    })?;
+    let kept = OpResults::load(&root.path().join("benches/results/ops/cpu.json"))?;
+    assert_eq!(kept.rows.len(), 2);
+    Ok(())
+}
+
 #[test]
 fn models_are_in_the_order_of_one_run() -> Result<()> {
     let root = repository()?;

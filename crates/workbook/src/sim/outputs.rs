@@ -1,12 +1,12 @@
 //! The files that `workbook sim` writes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use cli::files::Output;
 use data::BadInput;
 use serde_json::json;
-use simt::case::Operands;
+use simt::case::{Argument, Case, Contents, Fill, Operands};
 use simt::{Report, Watch};
 
 use super::args::SimArgs;
@@ -21,8 +21,9 @@ pub struct Outputs {
 
 impl Outputs {
     /// # Errors
-    /// For a file that cannot be written, or an option that is not a number and a file.
-    pub fn new(args: &SimArgs) -> Result<Self, BadInput> {
+    /// For a file that cannot be written, that is another output or that `case` reads; for an option that is not a
+    /// number and a file.
+    pub fn new(args: &SimArgs, case: &Case) -> Result<Self, BadInput> {
         let output = |path: &Option<PathBuf>| path.as_deref().map(Output::new).transpose();
         let dump = |text: &String| {
             let split = text.split_once(':');
@@ -43,7 +44,11 @@ impl Outputs {
             dumps,
         };
         let dumps = all.dumps.iter().map(|(_, output)| output);
-        Output::distinct(all.json.iter().chain(&all.trace).chain(dumps))?;
+        let kernel = args.file()?;
+        let reports = all.json.iter().chain(&all.trace);
+        Output::distinct(reports.clone().chain(dumps), &[kernel])?;
+        // A dump may replace the array that its buffer was read from.
+        Output::distinct(reports, &arrays(case).collect::<Vec<_>>())?;
         Ok(all)
     }
 
@@ -100,4 +105,19 @@ impl Outputs {
         }
         Ok(wrote)
     }
+}
+
+/// The .npy files that the arguments are read from.
+fn arrays(case: &Case) -> impl Iterator<Item = &Path> {
+    case.args.iter().filter_map(|argument| match argument {
+        Argument::Buffer {
+            contents:
+                Contents {
+                    fill: Fill::File(file),
+                    ..
+                },
+            ..
+        } => Some(file.as_path()),
+        _ => None,
+    })
 }

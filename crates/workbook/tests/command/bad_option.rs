@@ -51,6 +51,12 @@ fn outputs_that_cannot_be() {
         fixture
             .run(&["--input", &input, "--output", &folder])
             .refused(&[&folder, "found a folder"]);
+        fixture
+            .run(&["--input", &input, "--output", &input])
+            .refused(&[&input, "expected another file than the inputs"]);
+        let [output, chart] = ["q.svg", "./q.svg"].map(|name| fixture.path(name));
+        let both = ["--input", &input, "--output", &output, "--roofline", &chart];
+        fixture.run(&both).refused(&["found the same twice"]);
     }
 }
 

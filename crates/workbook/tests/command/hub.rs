@@ -141,3 +141,16 @@ fn malformed_names() {
         }
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_cache_need_not_be_named_in_utf_8() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    let home = tempfile::tempdir().unwrap();
+    let other = home.path().join(OsStr::from_bytes(b"hub\xff"));
+    cache(&other, "models/tiny/lm");
+    let args = ["lm", "--model", "hf:org/model", "--max-tokens", "5"];
+    run_at(&other, &args).fine();
+}

@@ -41,6 +41,39 @@ fn each_output_is_a_file_of_its_own() {
     assert!(!folder.path("x").exists());
 }
 
+/// An output that is a submission would replace it.
+#[test]
+fn no_output_is_a_submission() {
+    let folder = Folder::new();
+    let solution = named("guard").solution.unwrap();
+    submit(&folder, "class/eve", "guard", &solution);
+    let file = format!("class/eve/{}", named("guard").file());
+    let run = folder.run(&["grade", "class", "--json", &file]);
+    run.refused(&[
+        &file,
+        "expected another file than the inputs, found one of them",
+    ]);
+    assert_eq!(folder.read(&file), solution);
+}
+
+/// As `grade … | head -1` does.
+#[cfg(unix)]
+#[test]
+fn a_closed_pipe_changes_neither_files_nor_exit_code() {
+    let folder = Folder::new();
+    submit(&folder, "eve", "guard", "nonsense");
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let args = [
+        "grade", "eve", "--only", "guard", "--json", "g.json", "--junit", "g.xml",
+    ];
+    let status = folder.command(&args).stdout(writer).status().unwrap();
+    assert_eq!(status.code(), Some(1));
+    let all: Value = serde_json::from_str(&folder.read("g.json")).unwrap();
+    assert_eq!(all["complete"], true);
+    assert!(folder.path("g.xml").exists());
+}
+
 /// What the teacher's shell says about backtraces changes no result.
 #[test]
 fn a_backtrace_is_no_part_of_a_result() {

@@ -66,6 +66,7 @@ fn a_report_compares_a_level_and_keeps_what_it_measured() {
 
     learner.edit("gelu_of(x, norm, up)?.neg()", "gelu_of(x, norm)");
     report(&[]).refused(&["my-exercises/levels/mine/src/ops.rs:117:", "error[E0061]"]);
+    report(&["--json", "./one", "--html", "one"]).refused(&["found the same twice"]);
     report(&["--html", "none/a.html"]).refused(&["none/a.html: expected a file in an existing"]);
 }
 

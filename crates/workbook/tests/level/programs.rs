@@ -166,8 +166,27 @@ fn a_level_that_is_not_there_is_named() {
         "levels/mine: expected a new folder",
         "found one that exists",
     ]);
-    for name in ["level6", "my-level", "Mine", "", "models", "a/b"] {
+    for name in [
+        "level6", "my-level", "Mine", "", "models", "a/b", "fn", "yield", "core",
+    ] {
         let refused = learner.run(&["exercises", "level", "new", name]);
         refused.refused(&["NAME: expected lowercase letters"]);
     }
+    let levels = learner.file("..").read_dir().unwrap();
+    assert_eq!(levels.count(), 1, "nothing is written");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_folder_that_rustc_cannot_name_gets_no_level() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join(OsStr::from_bytes(b"a\xff"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_workbook"));
+    command.args(["exercises", "level", "new", "mine", "--dir"]);
+    let ran = Ran::from(command.arg(&dir).output().unwrap());
+    ran.refused(&["--dir: expected a path in UTF-8"]);
+    assert!(!dir.exists());
 }

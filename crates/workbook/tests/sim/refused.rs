@@ -115,6 +115,29 @@ fn arguments_that_are_not_the_parameters() {
     );
 }
 
+/// Two outputs in one file, and an output that replaces an input, also by way of a link.
+#[test]
+fn outputs_that_are_other_files() {
+    let folder = Folder::new();
+    let file = folder.write("saxpy.ptx", SAXPY);
+    let array = folder.write("a.npy", "an input");
+    let with = |more: &[&str], part: &str| {
+        sim(&[&[file.as_str()], more, &ARGS].concat()).refused(&[part]);
+    };
+    let [other, input] = [folder.path("./saxpy.ptx"), format!("f32:{array}")];
+    with(&["--json", &other], "expected another file than the inputs");
+    with(&["--json", &array, "--arg", &input], "than the inputs");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), SAXPY);
+    #[cfg(unix)]
+    {
+        let [same, link] = ["same", "link"].map(|name| folder.path(name));
+        std::os::unix::fs::symlink("same", &link).unwrap();
+        with(&["--json", &same, "--trace", &link], "the same twice");
+        let names = ["a.npy", "link", "saxpy.ptx"];
+        assert_eq!(folder.names(), names, "no file is written");
+    }
+}
+
 #[test]
 fn outputs_that_cannot_be() {
     let with = |more: &[&str], parts: &[&str]| refused(&[more, &ARGS].concat(), parts);

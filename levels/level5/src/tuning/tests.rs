@@ -89,6 +89,51 @@ fn rules_of_one_operation_take_the_place_of_its_own() {
 }
 
 #[test]
+fn two_programs_at_the_same_time_keep_the_rules_of_both() -> std::io::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("table.json");
+    let ops = [Op::Matmul, Op::Linear, Op::RmsNorm, Op::LayerNorm];
+    save(&table(vec![]), &path)?;
+    std::thread::scope(|scope| {
+        for op in ops {
+            let measured = table(vec![Rule {
+                op,
+                ..rule("small", 2.)
+            }]);
+            let path = &path;
+            scope.spawn(move || keep(measured, path, &[op]).expect("kept"));
+        }
+    });
+    let kept = Table::load(&path).expect("a table").expect("a file");
+    assert_eq!(kept.rules.len(), ops.len());
+    Ok(())
+}
+
+/// A reader that has closed the pipe.
+#[test]
+fn the_table_is_saved_before_the_summary() -> std::io::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("table.json");
+    let device = &Device::Cpu;
+    let facts = Facts::of(device).expect("a CPU");
+    save(&empty(facts).expect("a table"), &path)?;
+    let (reader, mut closed) = std::io::pipe()?;
+    drop(reader);
+    run(
+        device,
+        Some(path.clone()),
+        false,
+        &[Op::RmsNorm],
+        |_| {},
+        &mut closed,
+    )
+    .expect_err("closed");
+    let kept = Table::load(&path).expect("a table").expect("a file");
+    assert!(!kept.rules.is_empty());
+    Ok(())
+}
+
+#[test]
 fn rules_go_into_a_table_of_the_same_device() -> std::io::Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("table.json");

@@ -106,3 +106,20 @@ fn a_checkpoint_without_a_tokenizer_is_used_where_there_is_no_other() {
     refer(&hub, "main");
     assert_eq!(hub.folder(&name("hf:org/model"), LM), Ok(folder));
 }
+
+/// `/dev/zero` has no end, as a named pipe without a writer has none.
+#[cfg(unix)]
+#[test]
+fn a_reference_is_a_regular_file() {
+    let (_home, hub) = offline();
+    let refs = hub.cache.join("models--org--model/refs");
+    fs::create_dir_all(&refs).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", refs.join("main")).unwrap();
+    let error = hub.folder(&name("hf:org/model"), LM).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .ends_with("expected a regular file, found a pipe or a device"),
+        "{error}"
+    );
+}

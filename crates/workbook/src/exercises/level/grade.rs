@@ -7,14 +7,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use classroom::class::NotGraded;
 use classroom::grade::{Grade, Grades, Verdict};
 use classroom::junit::junit;
 use classroom::printable;
 use cli::own::{Artifacts, OwnLevel, Program};
 use cli::progress::Progress;
-use data::BadInput;
+use data::{BadInput, say};
 use serde::Serialize;
 
 use self::class::{Class, NAME, Submission};
@@ -79,7 +79,6 @@ pub fn grade(grading: &Grading) -> Result<bool> {
     if let Some(starter) = &grading.starter {
         OwnLevel::at(starter)?;
     }
-    fs::create_dir_all(&grading.out).with_context(|| grading.out.display().to_string())?;
     data::writable_folder(&grading.out)?;
     let options = Options {
         timed: if grading.timed { TIMED } else { &[] },
@@ -87,8 +86,10 @@ pub fn grade(grading: &Grading) -> Result<bool> {
         ..Options::new(grading.seed)
     };
     let seed = options.seed;
-    class.not_graded.iter().for_each(|one| println!("{one}"));
-    println!("seed {seed} (`--seed {seed}` repeats the grading with the same random numbers)");
+    class.not_graded.iter().try_for_each(say)?;
+    say(format_args!(
+        "seed {seed} (`--seed {seed}` repeats the grading with the same random numbers)"
+    ))?;
     let artifacts = Artifacts::of(Program::Workbook)?;
     let progress = Progress::new("grading levels", class.submissions.len());
     let mut all = vec![];
@@ -98,13 +99,12 @@ pub fn grade(grading: &Grading) -> Result<bool> {
             .out
             .join(format!("{}.json", file_name(&submission.student)));
         data::save_as(&file, &serde_json::to_vec_pretty(&graded)?)?;
-        progress.suspend(|| println!("{}", line(&graded)));
+        progress.suspend(|| say(line(&graded)))?;
         all.push(graded);
         progress.step();
     }
     drop(progress);
     let board = board::board(&all, grading.timed);
-    print!("\n{}", board::text(&board));
     let total = Total {
         schema: 1,
         seed,
@@ -125,7 +125,11 @@ pub fn grade(grading: &Grading) -> Result<bool> {
             not_graded,
         })?,
     )?;
-    println!("grades   {}", grading.out.display());
+    say(format_args!(
+        "\n{}grades   {}",
+        board::text(&board),
+        grading.out.display()
+    ))?;
     Ok(all.iter().all(|one| one.reached == one.of))
 }
 

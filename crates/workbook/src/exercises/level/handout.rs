@@ -1,7 +1,6 @@
 //! `level handout`: the starter of a level for a class.
 
 use std::fs;
-use std::io;
 use std::path::Path;
 
 use anyhow::Result;
@@ -20,7 +19,7 @@ const NAME: &str = "mine";
 pub fn handout(to: &Path, hints: bool) -> Result<bool> {
     let milestones = Milestones::read()?;
     new_folder(to, |whole| {
-        new::write_files(NAME, &whole.join(NAME), ROOT, hints).map_err(io::Error::other)?;
+        new::write_files(NAME, &whole.join(NAME), ROOT, hints)?;
         // Git keeps no empty folder.
         fs::write(
             whole.join(NAME).join("kernels/README.md"),

@@ -1,9 +1,11 @@
 //! `level new`: the crate of a level, which begins as level 1.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use classroom::handout::new_folder;
 use cli::files;
 use cli::own::{self, Artifacts, OwnLevel, Program};
 use cli::progress::Waiting;
@@ -22,16 +24,15 @@ const FILES: [(&str, &str); 3] = [
 /// Ends a manifest of a crate that the command `hint` gives no hints for.
 const NO_HINTS: &str = "\n[package.metadata.candlepower]\nhints = false\n";
 
-/// Writes the crate of the level `name` below the learner's folder `dir`, and compiles it.
+/// Writes the crate of the level `name` below the learner's folder `dir`, and compiles it. A failure leaves no crate.
 pub fn new(name: &str, dir: &Path) -> Result<bool> {
     let folder = dir.join("levels").join(name);
     write(name, &folder)?;
-    let built = {
-        let _waiting = Waiting::new(format!("building {name}"));
-        let artifacts = Artifacts::of(Program::Workbook)?;
-        own::build(&artifacts, &[OwnLevel::at(&folder)?])?
-    };
-    built?;
+    if let Err(error) = build(name, &folder) {
+        // What cannot be removed is a whole crate.
+        let _ = fs::remove_dir_all(&folder);
+        return Err(error);
+    }
     println!(
         "{} is level 1 now: every method delegates to it.",
         folder.display()
@@ -44,16 +45,26 @@ pub fn new(name: &str, dir: &Path) -> Result<bool> {
     Ok(true)
 }
 
+fn build(name: &str, folder: &Path) -> Result<()> {
+    let _waiting = Waiting::new(format!("building {name}"));
+    let artifacts = Artifacts::of(Program::Workbook)?;
+    own::build(&artifacts, &[OwnLevel::at(folder)?])??;
+    Ok(())
+}
+
 /// Writes the files of the crate into a new folder.
 ///
 /// # Errors
-/// The name is none for a crate, or the folder exists.
-pub fn write(name: &str, folder: &Path) -> Result<()> {
-    let is_taken = |taken: &str| name == taken || name.starts_with("level");
-    if !levels::is_name(name) || USED.iter().any(|taken| is_taken(taken)) {
-        let expected =
-            "lowercase letters, digits and `_`, not `level…` or the name of another crate";
+/// The name is none for a crate, or the folder exists or cannot be written.
+fn write(name: &str, folder: &Path) -> Result<()> {
+    let is_taken = name.starts_with("level") || USED.contains(&name) || KEYWORDS.contains(&name);
+    if !levels::is_name(name) || is_taken {
+        let expected = "lowercase letters, digits and `_`, not `level…`, a keyword of Rust or the name of another crate";
         return Err(BadInput::new("NAME", expected, format!("{name:?}")).into());
+    }
+    if folder.to_str().is_none() {
+        let expected = "a path in UTF-8, as rustc does";
+        return Err(BadInput::new("--dir", expected, folder.display()).into());
     }
     if folder.exists() {
         let expected = "a new folder (remove it to begin again)";
@@ -61,11 +72,14 @@ pub fn write(name: &str, folder: &Path) -> Result<()> {
     }
     let root = root()?;
     let root_text = root.display().to_string().replace('\\', "/");
-    write_files(name, folder, &root_text, true)?;
     // The same versions of all dependencies, so that nothing is fetched.
-    let lock = fs::read(root.join("Cargo.lock"))?;
-    data::save_as(folder.join("Cargo.lock"), &lock)?;
-    Ok(())
+    let lock = data::read(&root.join("Cargo.lock"))?;
+    let parent = folder.parent().unwrap_or(folder);
+    fs::create_dir_all(parent).map_err(|e| BadInput::unwritable(parent, &e))?;
+    Ok(new_folder(folder, |whole| {
+        write_files(name, whole, &root_text, true)?;
+        fs::write(whole.join("Cargo.lock"), &lock)
+    })?)
 }
 
 /// The workspace's folder.
@@ -76,8 +90,8 @@ fn root() -> Result<PathBuf> {
 }
 
 /// Writes the crate's own files; `root` is the path of the workspace in its manifest.
-pub fn write_files(name: &str, folder: &Path, root: &str, hints: bool) -> Result<()> {
-    fs::create_dir_all(folder.join("kernels")).with_context(|| folder.display().to_string())?;
+pub fn write_files(name: &str, folder: &Path, root: &str, hints: bool) -> io::Result<()> {
+    fs::create_dir_all(folder.join("kernels"))?;
     for (file, text) in FILES {
         let path = folder.join(file);
         fs::create_dir_all(path.parent().unwrap_or(folder))?;
@@ -85,7 +99,7 @@ pub fn write_files(name: &str, folder: &Path, root: &str, hints: bool) -> Result
         if file == "Cargo.toml" && !hints {
             text += NO_HINTS;
         }
-        data::save_as(&path, text.as_bytes())?;
+        fs::write(&path, text)?;
     }
     Ok(())
 }
@@ -108,16 +122,27 @@ pub fn has_hints(folder: &Path) -> Result<bool, BadInput> {
 }
 
 /// Crates whose names a level cannot have.
-const USED: [&str; 11] = [
+const USED: [&str; 13] = [
     "alloc",
     "candle_core",
+    "candle_nn",
     "cli",
     "core",
     "half",
     "models",
+    "proc_macro",
     "program",
     "rayon",
     "std",
     "test",
     "workbook",
+];
+
+/// Keywords of Rust, also those that are reserved for later.
+const KEYWORDS: [&str; 51] = [
+    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate",
+    "do", "dyn", "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl",
+    "in", "let", "loop", "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref",
+    "return", "self", "static", "struct", "super", "trait", "true", "try", "type", "typeof",
+    "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
 ];

@@ -10,7 +10,6 @@ use std::path::PathBuf;
 use anyhow::Result;
 use cli::files::Output;
 use cli::own::OwnLevel;
-use data::BadInput;
 use results::Machine;
 use serde::Serialize;
 
@@ -100,20 +99,20 @@ pub fn report(level: OwnLevel, options: &Options) -> Result<bool> {
         Some(path) => path.clone(),
         None => level.folder().join("report.html"),
     };
-    if options.json.as_ref() == Some(&html) {
-        return Err(BadInput::new("--json", "another file than --html", html.display()).into());
-    }
     let html = Output::new(&html)?;
     let json = options.json.as_deref().map(Output::new).transpose()?;
+    Output::distinct(json.iter().chain([&html]), &[])?;
     let rung = Rung::new(level)?;
     let measured = Measured::of(&rung, options.samples, options.again)?;
     let milestones = reached(&rung.milestones, &rung.progress()?);
     let report = Report::new(rung.level.name(), measured, milestones);
-    print!("{}", text::text(&report));
     html.write(page::page(&report)?.as_bytes())?;
+    if let Some(json) = &json {
+        json.write((serde_json::to_string_pretty(&report)? + "\n").as_bytes())?;
+    }
+    print!("{}", text::text(&report));
     println!("page     {}", html.path().display());
     if let Some(json) = json {
-        json.write((serde_json::to_string_pretty(&report)? + "\n").as_bytes())?;
         println!("figures  {}", json.path().display());
     }
     Ok(report.methods.iter().all(|method| method.wrong.is_none()))

@@ -1,0 +1,19 @@
+//! Lines of this program on stdout and stderr.
+
+use std::fmt::Display;
+use std::process::exit;
+
+/// Prints a line to stdout. A closed pipe is no error; any other failure ends the program with one line and exit code 2.
+pub fn say(line: impl Display) {
+    if let Err(bad) = data::say(line) {
+        error(bad);
+        exit(2)
+    }
+}
+
+/// Prints an error to stderr as one line.
+pub fn error(error: impl Display) {
+    let text = error.to_string();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    data::note(format_args!("error: {}", words.join(" ")));
+}
