@@ -131,13 +131,15 @@ pub fn list(subject: &Subject, files: &[File]) -> String {
 
 fn item(subject: &Subject, file: &File) -> String {
     let File { name, idea, .. } = file;
-    let name = match file.is_kernel() {
-        true => format!("[`{name}`]({})", sources::link(&subject.folder, name)),
-        false => format!("`{name}`"),
+    let name = if file.is_kernel() {
+        format!("[`{name}`]({})", sources::link(&subject.folder, name))
+    } else {
+        format!("`{name}`")
     };
-    match idea.is_empty() {
-        true => format!("- {name}\n"),
-        false => format!("- {name}: {idea}\n"),
+    if idea.is_empty() {
+        format!("- {name}\n")
+    } else {
+        format!("- {name}: {idea}\n")
     }
 }
 

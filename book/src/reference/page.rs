@@ -51,15 +51,16 @@ fn times(subject: &Subject, library: &mut Library, remarks: &Remarks) -> Result<
 
 /// The heading of a machine, and how to read what is below it.
 fn head(recorded: &OpResults) -> String {
-    let (clock, levels) = match recorded.machine.is_gpu() {
-        true => (
+    let (clock, levels) = if recorded.machine.is_gpu() {
+        (
             "on the device, in a CUDA graph where one could be recorded",
             "",
-        ),
-        false => (
+        )
+    } else {
+        (
             "by the host's clock",
             " Levels 3 to 5 are the Rust twins of the kernels.",
-        ),
+        )
     };
     format!(
         "## {}\n\nMedian times in µs, {clock}; the fastest level is bold. *Bound* is the minimum time that the \

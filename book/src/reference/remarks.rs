@@ -100,14 +100,12 @@ impl Remarks {
             text += &list(&reason.reason, &explained);
             left = others;
         }
-        text += &list(
-            match text.is_empty() {
-                true => "Slower than the level below:",
-                false => "Also slower than the level below:",
-            },
-            &left,
-        );
-        text
+        let above = if text.is_empty() {
+            "Slower than the level below:"
+        } else {
+            "Also slower than the level below:"
+        };
+        text + &list(above, &left)
     }
 }
 

@@ -55,7 +55,11 @@ fn add_page(chapter: &mut Chapter, repository: &Path) -> Result<()> {
     let path: PathBuf = [FOLDER, SOURCES, &format!("{}.md", subject.folder)]
         .iter()
         .collect();
-    let parents = [&chapter.parent_names[..], &[chapter.name.clone()]].concat();
+    let parents = [
+        &chapter.parent_names[..],
+        std::slice::from_ref(&chapter.name),
+    ]
+    .concat();
     let mut page = Chapter::new(&name, text, path, parents);
     // Made of several files: there is none to edit.
     page.source_path = None;
