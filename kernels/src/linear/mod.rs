@@ -26,7 +26,7 @@ use crate::element::same_dtype;
 use crate::error::mismatch;
 use crate::output;
 
-/// x, w and b in, y out; a product and an addition each step of M·N sums of K.
+/// x, w and b in, y out; a multiplication and an addition for each step of M·N sums of K.
 pub fn cost(m: usize, n: usize, k: usize, dtype: DType) -> Cost {
     Cost::new(m * k + n * k + n + m * n, dtype, 2 * m * n * k)
 }

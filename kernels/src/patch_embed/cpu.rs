@@ -26,14 +26,14 @@ struct Patches<'a, T> {
 impl<T: Element> Patches<'_, T> {
     /// Copies the patch of y's row `row`, K pixels; zeros for a class token.
     fn copy(&self, row: usize, to: &mut [MaybeUninit<f32>]) {
-        let (picture, place) = (row / self.shape.tokens(), row % self.shape.tokens());
+        let (image, place) = (row / self.shape.tokens(), row % self.shape.tokens());
         let Some(patch) = place.checked_sub(1) else {
             return to.fill(MaybeUninit::new(0.));
         };
-        let (p, (height, width)) = (self.shape.patch, self.shape.picture);
+        let (p, (height, width)) = (self.shape.patch, self.shape.image);
         let (top, left) = (patch / (width / p) * p, patch % (width / p) * p);
         for (i, to) in to.chunks_exact_mut(p).enumerate() {
-            let colour = picture * self.shape.channels + i / p;
+            let colour = image * self.shape.channels + i / p;
             let line = &self.pixels[(colour * height + top + i % p) * width + left..][..p];
             for (to, pixel) in to.iter_mut().zip(line) {
                 to.write(pixel.widen());

@@ -1,4 +1,4 @@
-//! Level 3: the product's tile, its rows gathered from the picture.
+//! Level 3: the product's tile, its rows gathered from the image.
 
 use candle_core::{Result, Tensor};
 use operands::Linear;
@@ -43,7 +43,7 @@ pub fn patch_embed(
 fn launch(pixels: &Tensor, w: &Tensor, added: Added, shape: Shape) -> Result<Tensor> {
     let y = shape.output(pixels)?;
     let (rows, bytes) = (shape.rows(), y.dtype().size_in_bytes());
-    let (height, width) = shape.picture;
+    let (height, width) = shape.image;
     let (module, entry) = by_dtype(
         "patch_embed_level3",
         y.dtype(),

@@ -1,10 +1,10 @@
-//! Cuts pictures into patches, projects each, puts the class token first and adds positions:
+//! Cuts images into patches, projects each, puts the class token first and adds positions:
 //! y₀ = class + positions₀, and for patch p, yₚ₊₁ = w·patchₚ + b + positionsₚ₊₁.
 //!
 //! "An image is worth 16×16 words", Dosovitskiy et al. 2021, equation 1. pixels (B, 3, H, W), w (C,
 //! 3, P, P), b (C), class (1, 1, C), positions (1, 1 + n, C), y (B, 1 + n, C) with n = H·W/P², all
 //! f32 or all bf16 and contiguous; sums are in f32. It is the product of [`crate::linear`] with
-//! rows that are gathered from the picture, K = 3·P², and the class token's row is a row of zeros
+//! rows that are gathered from the image, K = 3·P², and the class token's row is a row of zeros
 //! whose bias is the class token.
 //!
 //! Tolerance: 1e-4 of Σ|pixel||w| + |b| + |position| in f32, 2e-2 of it in bf16.
@@ -45,15 +45,15 @@ struct Added<'a> {
     positions: &'a Tensor,
 }
 
-/// The sizes of a picture's cut.
+/// The sizes of a image's cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Shape {
-    /// B: pictures.
+    /// B: images.
     batch: usize,
     /// Colours of a pixel: 3, or any other number.
     channels: usize,
     /// H and W, in pixels.
-    picture: (usize, usize),
+    image: (usize, usize),
     /// P, in pixels.
     patch: usize,
     /// C: channels of a token.
@@ -61,9 +61,9 @@ struct Shape {
 }
 
 impl Shape {
-    /// 1 + n: rows of a picture in y.
+    /// 1 + n: rows of a image in y.
     fn tokens(&self) -> usize {
-        let (h, w) = self.picture;
+        let (h, w) = self.image;
         1 + (h / self.patch) * (w / self.patch)
     }
 
@@ -110,7 +110,7 @@ fn check(kernel: &str, pixels: &Tensor, w: &Tensor, added: Added) -> Result<Shap
             Shape {
                 batch,
                 channels,
-                picture: (height, width),
+                image: (height, width),
                 patch,
                 c,
             }

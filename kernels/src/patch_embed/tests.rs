@@ -36,7 +36,7 @@ fn oracle(case: Case, pixels: &[f64], w: &[f64], added: [&[f64]; 3]) -> Expected
     let [b, class, positions] = added;
     let (height, width) = (rows * p, columns * p);
     let (mut values, mut scales) = (Vec::new(), Vec::new());
-    for picture in 0..batch {
+    for image in 0..batch {
         for j in 0..c {
             values.push(class[j] + positions[j]);
             scales.push(class[j].abs() + positions[j].abs());
@@ -47,7 +47,7 @@ fn oracle(case: Case, pixels: &[f64], w: &[f64], added: [&[f64]; 3]) -> Expected
             let (top, left) = (place / columns * p, place % columns * p);
             for i in 0..3 * p * p {
                 let (colour, y, x) = (i / (p * p), i / p % p, i % p);
-                let pixel = pixels[((picture * 3 + colour) * height + top + y) * width + left + x];
+                let pixel = pixels[((image * 3 + colour) * height + top + y) * width + left + x];
                 value += pixel * w[j * 3 * p * p + i];
                 scale += (pixel * w[j * 3 * p * p + i]).abs();
             }

@@ -16,7 +16,7 @@ use candle_core::{DType, Result, Tensor};
 use crate::cost::Cost;
 use crate::cpu::norm_rows;
 
-/// x and w in, y out; a square, its addition and two products an element.
+/// x and w in, y out; per element a square, an addition and two multiplications.
 pub fn cost(rows: usize, c: usize, dtype: DType) -> Cost {
     Cost::new(2 * rows * c + c, dtype, 4 * rows * c)
 }

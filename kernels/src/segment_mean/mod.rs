@@ -28,7 +28,7 @@ pub struct Size {
     pub channels: usize,
 }
 
-/// x in, y out; an addition an element.
+/// x in, y out; an addition per element.
 pub fn cost(size: Size, dtype: DType) -> Cost {
     let Size {
         nodes,

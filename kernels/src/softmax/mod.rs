@@ -14,7 +14,7 @@ use candle_core::DType;
 
 use crate::cost::Cost;
 
-/// x in, y out; per element two products, a comparison, a difference, an exponential and an addition.
+/// x in, y out; per element two multiplications, a comparison, a difference, an exponential and an addition.
 pub fn cost(rows: usize, c: usize, dtype: DType) -> Cost {
     Cost::new(2 * rows * c, dtype, 6 * rows * c)
 }

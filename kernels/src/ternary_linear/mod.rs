@@ -27,7 +27,7 @@ use candle_core::{D, DType, Result, Tensor};
 use crate::cost::Cost;
 use crate::error::mismatch;
 
-/// x in, y out, two bits a weight and a scale a row; an addition a weight and a product an element of y.
+/// x in, y out, two bits per weight and a scale per row; an addition per weight and a multiplication per element of y.
 pub fn cost(m: usize, n: usize, k: usize, dtype: DType) -> Cost {
     let weights = n * k.div_ceil(4) + n * size_of::<f32>();
     let mut cost = Cost::new(m * (k + n), dtype, m * n * k + m * n);

@@ -1,4 +1,4 @@
-//! Level 4: register tiles and tensor cores, their rows gathered from the picture.
+//! Level 4: register tiles and tensor cores, their rows gathered from the image.
 
 use candle_core::{Result, Tensor};
 use operands::Linear;
@@ -76,7 +76,7 @@ pub(super) fn launch(
         (&MMA, &ENTRIES_BF16[..]),
     )?;
     let (tile, entry) = (tiles("patch_embed_level4", dtype)?[tile], entries[tile]);
-    let (height, width) = shape.picture;
+    let (height, width) = shape.image;
     Launch::new(module, entry)
         .grid(tile.blocks(shape.rows(), shape.c), 1, 1)
         .block(tile.threads, 1, 1)
