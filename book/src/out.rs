@@ -14,6 +14,10 @@ pub fn say(line: impl Display) {
 /// Prints an error to stderr as one line.
 pub fn error(error: impl Display) {
     let text = error.to_string();
-    let words: Vec<&str> = text.split_whitespace().collect();
-    data::note(format_args!("error: {}", words.join(" ")));
+    data::note(format_args!("error: {}", one_line(&text)));
+}
+
+/// The text with blanks in place of newlines.
+pub fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

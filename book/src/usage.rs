@@ -16,6 +16,7 @@ pub fn report(usage: &clap::Error) -> ExitCode {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::Args;
     use clap::Parser;
 
@@ -37,8 +38,7 @@ mod tests {
                 panic!("expected a mistake: {expected}")
             };
             assert!(error.use_stderr(), "{error}");
-            let text = error.to_string();
-            let line = data::usage(&text);
+            let line = out::one_line(data::usage(&error.to_string()));
             assert!(line.contains(expected), "{line}");
             assert!(!line.contains("Usage"), "{line}");
             assert!(!line.starts_with("error"), "{line}");
