@@ -1,5 +1,5 @@
 //! Reads and generates the inputs of the models as plain data: text, images, graphs. Also has what every
-//! program shares: [`BadInput`], [`read`] and [`write_atomically`].
+//! program shares: [`BadInput`], [`read`], [`write_atomically`], [`Lock`] and [`say`].
 //!
 //! **Architecture invariant:** this crate knows neither candle nor the models.
 

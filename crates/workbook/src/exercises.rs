@@ -2,6 +2,7 @@
 
 mod learn;
 mod level;
+mod outputs;
 mod package;
 mod sheet;
 mod teach;

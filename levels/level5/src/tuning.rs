@@ -1,11 +1,11 @@
 //! What is measured on a device, and the table that comes of it.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use candle_core::{Device, Result, bail};
-use data::Lock;
+use data::{BadInput, Lock};
 use kernels::dispatch::tune::{Grid, Measured, tune};
 use kernels::dispatch::{Facts, Op, Problem, Rule, Table, folder};
 use kernels::matmul::level5::REGISTRY;
@@ -202,14 +202,17 @@ pub fn run(
     let measured = of_any(table(device, ops, seen)?);
     let took = start.elapsed();
     keep(measured.clone(), &path, ops)?;
-    summary(&measured, took, out)?;
+    let unprinted = |e: std::io::Error| match e.kind() {
+        ErrorKind::BrokenPipe => e.into(),
+        _ => models::Error::from(BadInput::unwritable("stdout".as_ref(), &e)).into(),
+    };
+    summary(&measured, took, out).map_err(unprinted)?;
     let used = if Some(&path) == place.as_ref() {
         "; level 5 uses it on this device from now on"
     } else {
         ""
     };
-    writeln!(out, "table {}{used}", path.display())?;
-    Ok(())
+    writeln!(out, "table {}{used}", path.display()).map_err(unprinted)
 }
 
 /// Saves `measured` at `path`; with `ops`, in place of their rules in the table that is there now, which another program

@@ -1,7 +1,7 @@
 //! Commands for teachers.
 
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, exit};
 use std::thread;
 use std::time::Duration;
@@ -10,14 +10,13 @@ use anyhow::Result;
 use classroom::check::process;
 use classroom::class::{Class, Student};
 use classroom::grade::{Grade, Grades, Verdict};
-use classroom::junit::junit;
 use classroom::{Exercise, Failure, Language, Part, exercise, handout as handouts, printable};
-use cli::files::Output;
 use cli::progress::Progress;
 use data::{BadInput, say};
 
+use super::outputs::Outputs;
 use super::tools::Checker;
-use super::{GradeArgs, Place, sheet};
+use super::{GradeArgs, Place};
 
 /// Time for a program to start and read the exercises on a busy machine.
 const TO_START: Duration = Duration::from_secs(2);
@@ -126,52 +125,6 @@ pub fn grade(exercises: &[Exercise], place: &Place, args: &GradeArgs) -> Result<
         say("(`--session N`, `--graded` or `--only EXERCISE` grades only what was set)")?;
     }
     Ok(all.grades.iter().all(|grade| grade.verdict.passed))
-}
-
-/// The files of the grades.
-struct Outputs {
-    json: Option<Output>,
-    csv: Option<Output>,
-    junit: Option<Output>,
-}
-
-impl Outputs {
-    /// Checks that they can be written, and that none is another or a submission.
-    fn new(args: &GradeArgs, class: &Class) -> Result<Self, BadInput> {
-        let output = |path: &Option<PathBuf>| path.as_deref().map(Output::new).transpose();
-        let all = Self {
-            json: output(&args.json)?,
-            csv: output(&args.csv)?,
-            junit: output(&args.junit)?,
-        };
-        let each = [&all.json, &all.csv, &all.junit].into_iter().flatten();
-        let inputs: Vec<PathBuf> = class.files().collect();
-        Output::distinct(
-            each,
-            &inputs.iter().map(PathBuf::as_path).collect::<Vec<_>>(),
-        )?;
-        Ok(all)
-    }
-
-    /// Writes the JSON of the grades so far.
-    fn keep(&self, all: &Grades) -> Result<()> {
-        match &self.json {
-            Some(json) => Ok(json.write(serde_json::to_string_pretty(all)?.as_bytes())?),
-            None => Ok(()),
-        }
-    }
-
-    /// Writes every file.
-    fn write(&self, all: &Grades) -> Result<()> {
-        self.keep(all)?;
-        if let Some(csv) = &self.csv {
-            csv.write(sheet::csv(&all.grades)?.as_bytes())?;
-        }
-        if let Some(xml) = &self.junit {
-            xml.write(junit(all)?.as_bytes())?;
-        }
-        Ok(())
-    }
 }
 
 /// Refuses to run submissions in Rust without a sandbox, unless the teacher says so.

@@ -170,7 +170,7 @@ fn a_good_part_is_recorded() {
     let readme = read("README.md");
     for part in [
         "| [5](levels/level5/src/ops.rs) | ",
-        "| lm readme decode | ",
+        "| LM 26 M, one token, f32 | ",
     ] {
         assert!(readme.contains(part), "{readme}");
     }

@@ -63,7 +63,7 @@ fn write(name: &str, folder: &Path) -> Result<()> {
         return Err(BadInput::new("NAME", expected, format!("{name:?}")).into());
     }
     if folder.to_str().is_none() {
-        let expected = "a path in UTF-8, as rustc does";
+        let expected = "a path in UTF-8 (rustc takes no other)";
         return Err(BadInput::new("--dir", expected, folder.display()).into());
     }
     if folder.exists() {
