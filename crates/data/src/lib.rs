@@ -10,12 +10,14 @@ pub mod families;
 pub mod features;
 mod file;
 pub mod graph;
+mod json;
 pub mod logistic;
 pub mod picture;
 pub mod shapes;
 pub mod tu;
 mod write;
 
-pub use bad_input::{BadInput, plain, short, usage};
-pub use file::{read, read_text};
+pub use bad_input::{BadInput, plain, plain_line, short, usage};
+pub use file::{read, read_file, read_text, read_text_file};
+pub use json::unique_keys;
 pub use write::{save_as, writable_folder, write_atomically};
