@@ -17,8 +17,8 @@ pub fn short(found: impl Display) -> String {
     }
 }
 
-/// Makes control characters visible, but for newlines and tabs: `\u{1b}[2J` from a file would clear a terminal. So
-/// do characters that reorder or break a line.
+/// Makes control characters visible, but for newlines and tabs, because `\u{1b}[2J` from a file would clear a
+/// terminal. Characters that reorder or break a line are visible, too.
 pub fn plain(text: &str) -> Cow<'_, str> {
     visible(text, |c| is_invisible(c) && !"\n\t".contains(c))
 }

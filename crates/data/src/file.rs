@@ -23,6 +23,12 @@ pub fn read(path: &Path) -> Result<Vec<u8>, BadInput> {
     all_of(path, file, MAX_STREAM, " from a pipe or a device")
 }
 
+/// Whether a folder has an entry of this name. A link that leads nowhere is one: reading it is an error, and it is not
+/// the same as no file.
+pub fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
 /// Reads a whole file of at most `limit` bytes. Its size is checked before anything is read or allocated.
 ///
 /// # Errors
@@ -181,7 +187,10 @@ mod tests {
         // A file with a hole takes no space on the disk.
         File::create(&path)?.set_len(1 << 40)?;
         let error = end(read(&path).unwrap_err());
-        assert_eq!(error, "expected at most 268435456 bytes, found 1099511627776");
+        assert_eq!(
+            error,
+            "expected at most 268435456 bytes, found 1099511627776"
+        );
         let error = end(read_file(folder.path(), 3).unwrap_err());
         assert_eq!(error, "expected a file, found a folder");
         if cfg!(unix) {

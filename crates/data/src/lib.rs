@@ -18,6 +18,6 @@ pub mod tu;
 mod write;
 
 pub use bad_input::{BadInput, plain, plain_line, short, usage};
-pub use file::{read, read_file, read_text, read_text_file};
+pub use file::{is_there, read, read_file, read_text, read_text_file};
 pub use json::unique_keys;
-pub use write::{save_as, writable_folder, write_atomically};
+pub use write::{save_as, writable_folder, write_atomically, write_with};

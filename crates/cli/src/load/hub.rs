@@ -18,6 +18,9 @@ use models::checkpoint::shards;
 
 pub use name::Name;
 
+/// Maximum bytes of a file of one line: a reference, or the access token.
+const MAX_LINE: u64 = 1 << 10;
+
 /// The use of a checkpoint by a program.
 #[derive(Debug, Clone, Copy)]
 pub struct Use {
@@ -58,7 +61,8 @@ impl Hub {
         let cache = set("HF_HUB_CACHE").or_else(|| set("HUGGINGFACE_HUB_CACHE"));
         let endpoint = set("HF_ENDPOINT").unwrap_or_else(|| "https://huggingface.co".into());
         let offline = set("HF_HUB_OFFLINE").unwrap_or_default().to_uppercase();
-        let token = set("HF_TOKEN").or_else(|| std::fs::read_to_string(home.join("token")).ok());
+        let stored = || data::read_text_file(&home.join("token"), MAX_LINE).ok();
+        let token = set("HF_TOKEN").or_else(stored);
         Ok(Self {
             cache: cache.map_or_else(|| home.join("hub"), PathBuf::from),
             endpoint: endpoint.trim_end_matches('/').into(),
@@ -92,13 +96,14 @@ impl Hub {
     /// Folder of the files of `name` in the cache, complete or not.
     fn snapshot(&self, name: &Name) -> Option<PathBuf> {
         let repo = self.repo(name);
-        let commit = match std::fs::read_to_string(repo.join("refs").join(&name.revision)) {
+        let commit = match data::read_text_file(&repo.join("refs").join(&name.revision), MAX_LINE) {
             Ok(commit) => commit.trim().to_string(),
             // A commit has no reference.
             Err(_) => name.revision.clone(),
         };
         let folder = repo.join("snapshots").join(&commit);
-        (!commit.is_empty() && folder.is_dir()).then_some(folder)
+        let is_plain = name::is_segment(&commit);
+        (is_plain && folder.is_dir()).then_some(folder)
     }
 
     fn fetch(&self, name: &Name, of: Use) -> Result<PathBuf, BadInput> {

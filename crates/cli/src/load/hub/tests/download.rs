@@ -165,6 +165,55 @@ fn an_unknown_name_is_an_error() {
     );
 }
 
+/// A hub whose answers name paths outside the cache: none of them is written.
+#[test]
+fn headers_of_a_hub_name_no_path() {
+    let (home, hub) = offline();
+    let victim = home.path().join("victim");
+    fs::write(&victim, "precious").unwrap();
+    for (sha, header) in [(COMMIT, "../../../victim"), ("../../../evil", COMMIT)] {
+        let server = Server::http("127.0.0.1:0").unwrap();
+        let endpoint = format!("http://{}", server.server_addr());
+        std::thread::spawn(move || {
+            for request in server.incoming_requests() {
+                let text = match request.url().starts_with("/api/") {
+                    true => format!(
+                        r#"{{"sha": "{sha}", "siblings": [{{"rfilename": "model.safetensors"}}]}}"#
+                    ),
+                    false => "x".into(),
+                };
+                let mut response = Response::from_string(text);
+                for name in ["ETag", "x-linked-etag", "x-repo-commit"] {
+                    response.add_header(Header::from_bytes(name, header).unwrap());
+                }
+                request.respond(response).unwrap();
+            }
+        });
+        let hub = Hub {
+            endpoint,
+            is_offline: false,
+            ..hub.clone()
+        };
+        let folder = hub.folder(&name("hf:org/model"), LM);
+        match sha {
+            COMMIT => assert_eq!(folder, Ok(lay_out(&hub, &[]))),
+            _ => {
+                fs::remove_dir_all(&hub.cache).unwrap();
+                let error = hub
+                    .folder(&name("hf:org/model"), LM)
+                    .unwrap_err()
+                    .to_string();
+                let expected = "hf:org/model: expected a commit of hexadecimal digits from the hub, \
+                                found ../../../evil";
+                assert_eq!(error, expected);
+            }
+        }
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+        let names = fs::read_dir(home.path()).unwrap();
+        assert!(names.count() <= 2, "the cache and the file");
+    }
+}
+
 /// An interrupted download leaves the reference of the previous commit, or none.
 #[test]
 fn a_reference_is_written_last() {
