@@ -23,8 +23,10 @@ pub struct Integers {
 
 impl Input {
     /// Reads the whole file.
-    pub fn read(path: &Path) -> Result<Self> {
-        Ok(Self(TensorFile::read(path)?))
+    pub fn read(path: &Path, known: &[&str]) -> Result<Self> {
+        let file = TensorFile::read(path)?;
+        file.only(known)?;
+        Ok(Self(file))
     }
 
     /// An error about tensor `name`.

@@ -22,7 +22,7 @@ use super::{Hub, Name, Use};
 const PATIENCE: Duration = Duration::from_secs(8);
 
 /// Time limit for the next bytes of a download, because a connection can die silently.
-const STALLED: Duration = Duration::from_secs(30);
+const STALLED: Duration = Duration::from_secs(20);
 
 const SINGLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
@@ -46,6 +46,7 @@ impl Hub {
             ));
         }
         let commit = Commit {
+            stalled: STALLED,
             files: api.repo(repo(name, &info.sha)),
             folder: self.repo(name).join("snapshots").join(&info.sha),
         };
@@ -110,14 +111,16 @@ impl Hub {
 }
 
 /// Files of one commit.
-struct Commit {
-    files: ApiRepo,
-    folder: PathBuf,
+pub(super) struct Commit {
+    pub files: ApiRepo,
+    pub folder: PathBuf,
+    /// Time limit for the next bytes.
+    pub stalled: Duration,
 }
 
 impl Commit {
     /// Downloads `file`, a plain name, unless it is in the cache.
-    fn get(&self, file: &str) -> Result<(), String> {
+    pub fn get(&self, file: &str) -> Result<(), String> {
         let path = self.folder.join(file);
         if path.exists() {
             return Ok(());
@@ -125,7 +128,7 @@ impl Commit {
         let request = self.files.info_request().uri(self.files.url(file));
         // A range asks for the bytes of the file itself, not for compressed ones.
         let request = request.header("Range", "bytes=0-").config();
-        let request = request.timeout_per_read(Some(STALLED)).build();
+        let request = request.timeout_per_read(Some(self.stalled)).build();
         let answer = request.call().map_err(|e| e.to_string())?;
         let (head, body) = answer.into_parts();
         let length = head.headers.get("content-length");

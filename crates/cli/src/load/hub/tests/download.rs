@@ -263,3 +263,33 @@ fn a_hub_that_is_silent_is_left() {
     let error = crate::load::hub::download::info(repo, patience).unwrap_err();
     assert_eq!(error, "no answer within 0.2 s");
 }
+
+/// A connection that dies in the middle of a file ends the download, and leaves no part of it.
+#[test]
+fn a_download_that_stalls_is_left() {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let (home, hub) = offline();
+    let hub = Hub {
+        endpoint: format!("http://{}", listener.local_addr().unwrap()),
+        ..hub
+    };
+    std::thread::spawn(move || {
+        let (mut connection, _) = listener.accept().unwrap();
+        let _ = connection.read(&mut [0; 4096]).unwrap();
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\nx";
+        connection.write_all(head.as_bytes()).unwrap();
+        std::thread::sleep(std::time::Duration::from_secs(60));
+    });
+    let commit = crate::load::hub::download::Commit {
+        files: hub.api().unwrap().model("org/model".into()),
+        folder: home.path().join("snapshot"),
+        stalled: std::time::Duration::from_millis(200),
+    };
+    let start = std::time::Instant::now();
+    let error = commit.get("model.safetensors").unwrap_err();
+    assert!(start.elapsed().as_secs() < 20, "{error}");
+    assert!(error.contains("timeout"), "{error}");
+    let left = fs::read_dir(&commit.folder).unwrap().count();
+    assert_eq!(left, 0);
+}
