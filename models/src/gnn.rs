@@ -72,12 +72,6 @@ impl Config {
         if num_classes > MAX_CLASSES {
             return Err(file.complain("num_classes", format!("at most {MAX_CLASSES}")));
         }
-        file.is_object("id2label")?;
-        let names = file.get("id2label").and_then(|names| names.as_object());
-        if names.is_some_and(|names| names.len() != num_classes) {
-            let expected = format!("a name for each of the {num_classes} classes");
-            return Err(file.complain("id2label", expected));
-        }
         let label = |i: usize| {
             let key = format!("id2label.{i}");
             let name = file.get(&key).map(|name| name.as_str().map(str::to_string));
@@ -86,6 +80,15 @@ impl Config {
                 None => Ok(format!("class {i}")),
             }
         };
+        let labels: Vec<String> = (0..num_classes)
+            .map(label)
+            .collect::<std::result::Result<_, _>>()?;
+        file.is_object("id2label")?;
+        let names = file.get("id2label").and_then(|names| names.as_object());
+        if names.is_some_and(|names| names.len() != num_classes) {
+            let expected = format!("a name for each of the {num_classes} classes");
+            return Err(file.complain("id2label", expected));
+        }
         Ok(Self {
             node_features: file.size("node_features")?,
             edge_features: file.size("edge_features")?,
@@ -95,9 +98,7 @@ impl Config {
             intermediate_size: file.size("intermediate_size")?,
             num_classes,
             layer_norm_eps: file.epsilon_or("layer_norm_eps", 1e-5)?,
-            labels: (0..num_classes)
-                .map(label)
-                .collect::<std::result::Result<_, _>>()?,
+            labels,
         })
     }
 

@@ -196,3 +196,19 @@ impl Walk {
 fn dot(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By the multiplications, whatever the width.
+    #[test]
+    fn a_graph_that_takes_minutes_is_refused() {
+        let path = |nodes: usize| Graph::undirected(nodes, &[[0, nodes as u32 - 1]]);
+        for width in [1, 16] {
+            assert!(node_features(&path(100), width).is_ok());
+            assert!(node_features(&path(10_000_000), width).is_err());
+        }
+        assert!(node_features(&path(34_000), 16).is_err());
+    }
+}
