@@ -4,11 +4,13 @@
 //! tensor is made: a memory map would turn a file that is cut off later into a crash.
 
 mod index;
+mod unread;
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use candle_core::{DType, Device, Shape, Tensor};
 use candle_nn::var_builder::{SimpleBackend, VarBuilder};
@@ -33,19 +35,29 @@ impl TensorFile {
     /// Reads `path` and checks its header against its length.
     pub fn read(path: &Path) -> Result<Self, BadInput> {
         let bad = |found: String| BadInput::new(path.display(), "a safetensors file", found);
-        let bytes = data::read(path)?;
+        let bytes = data::read_file(path, u64::MAX)?;
         if bytes.is_empty() {
             return Err(bad("0 bytes".into()));
         }
         SafeTensors::deserialize(&bytes).map_err(|e| bad(format!("{} bytes: {e}", bytes.len())))?;
         let (header, metadata) =
             SafeTensors::read_metadata(&bytes).map_err(|e| bad(e.to_string()))?;
+        data::unique_keys(&bytes[8..8 + header]).map_err(|e| bad(format!("a header with {e}")))?;
         Ok(Self {
             path: path.to_path_buf(),
             data_start: 8 + header,
             metadata,
             bytes,
         })
+    }
+
+    /// Refuses a tensor that is none of `known`, because nothing would read it.
+    pub fn only(&self, known: &[&str]) -> Result<(), BadInput> {
+        let names = self.metadata.tensors().into_keys();
+        match names.filter(|name| !known.contains(&&**name)).min() {
+            None => Ok(()),
+            Some(name) => Err(self.complain(&name, format!("only {}", known.join(", ")), "it")),
+        }
     }
 
     /// A complaint about tensor `name`.
@@ -120,6 +132,8 @@ pub struct Checkpoint {
     folder: PathBuf,
     files: Vec<TensorFile>,
     file_of: HashMap<String, usize>,
+    /// Names of the tensors that were handed out.
+    read: Mutex<HashSet<String>>,
 }
 
 impl Checkpoint {
@@ -127,7 +141,7 @@ impl Checkpoint {
     pub fn open(folder: &Path) -> Result<Self, BadInput> {
         let single = folder.join("model.safetensors");
         let index = folder.join("model.safetensors.index.json");
-        if single.exists() || !index.exists() {
+        if data::is_there(&single) || !data::is_there(&index) {
             return Self::of_files(folder, vec![TensorFile::read(&single)?]);
         }
         let index = Index::read(&index)?;
@@ -160,6 +174,7 @@ impl Checkpoint {
             folder: folder.to_path_buf(),
             file_of,
             files,
+            read: Mutex::default(),
         })
     }
 
@@ -250,6 +265,9 @@ impl SimpleBackend for Checkpoint {
             let what = format!("{}: tensor `{name}`", self.folder.display());
             return Err(bad_input(what, "this tensor in the checkpoint", "nothing"));
         };
+        if let Ok(mut read) = self.read.lock() {
+            read.insert(name.to_owned());
+        }
         self.files[file]
             .floats(name)?
             .to_dtype(dtype)?

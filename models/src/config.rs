@@ -8,6 +8,9 @@ use serde_json::Value;
 /// The largest size in a configuration: a slip beyond it would take all the memory.
 pub const MAX_SIZE: u64 = 1 << 24;
 
+/// Maximum bytes of a configuration or an index.
+const MAX_FILE: u64 = 1 << 26;
+
 /// A parsed `config.json`.
 pub struct ConfigFile {
     path: PathBuf,
@@ -17,13 +20,14 @@ pub struct ConfigFile {
 impl ConfigFile {
     /// Reads and parses `path`.
     pub fn read(path: &Path) -> Result<Self, BadInput> {
-        Self::parse(path, &data::read_text(path)?)
+        Self::parse(path, &data::read_text_file(path, MAX_FILE)?)
     }
 
     /// Parses `text`, the content of `path`.
     pub fn parse(path: &Path, text: &str) -> Result<Self, BadInput> {
-        let root: Value =
-            serde_json::from_str(text).map_err(|e| BadInput::new(path.display(), "JSON", e))?;
+        let root: Value = data::unique_keys(text.as_bytes())
+            .and_then(|()| serde_json::from_str(text))
+            .map_err(|e| BadInput::new(path.display(), "JSON", e))?;
         if !root.is_object() {
             return Err(BadInput::new(path.display(), "a JSON object", short(root)));
         }
@@ -89,6 +93,14 @@ impl ConfigFile {
         }
     }
 
+    /// What is added inside the square root of a norm, `default` when absent. A large one would make all channels zero.
+    pub fn epsilon_or(&self, key: &str, default: f64) -> Result<f64, BadInput> {
+        match self.get(key) {
+            None => Ok(default),
+            Some(_) => self.number(key, |x| x > 0. && x <= 0.1, "a number above 0, up to 0.1"),
+        }
+    }
+
     /// A truth value, `default` when absent.
     pub fn flag_or(&self, key: &str, default: bool) -> Result<bool, BadInput> {
         match self.get(key) {
@@ -138,6 +150,30 @@ impl ConfigFile {
         }
     }
 
+    /// Refuses what changes a model's answer and is not implemented. Each key may be absent, null or neutral.
+    pub fn no_variant(&self) -> Result<(), BadInput> {
+        for key in [
+            "quantization_config",
+            "compression_config",
+            "attn_logit_softcapping",
+            "final_logit_softcapping",
+            "query_pre_attn_scalar",
+            "attention_multiplier",
+            "no_rope_layers",
+        ] {
+            self.absent(key)?;
+        }
+        for key in [
+            "residual_multiplier",
+            "embedding_multiplier",
+            "logits_scaling",
+        ] {
+            self.only(key, 1.0)?;
+        }
+        let flags = ["use_qk_norm", "qk_norm", "qk_layernorm"];
+        flags.iter().try_for_each(|key| self.only(key, false))
+    }
+
     /// Checks `architectures` (or, without it, `model_type`) against the one that is implemented.
     pub fn architecture(&self, class: &str, model_type: &str) -> Result<(), BadInput> {
         self.one_architecture(&[(class, model_type)]).map(|_| ())
@@ -151,7 +187,8 @@ impl ConfigFile {
             Some(list) => *list == serde_json::json!([class]),
             None => kind.is_some_and(|kind| kind == model_type),
         };
-        if let Some((class, _)) = known.iter().find(is_named) {
+        if let Some((class, model_type)) = known.iter().find(is_named) {
+            self.only("model_type", *model_type)?;
             return Ok(class);
         }
         let quoted = |(class, model_type): &(&str, &str)| match list {

@@ -28,6 +28,9 @@ pub const OPS: &[&str] = &[
     "segment_mean",
 ];
 
+/// The largest number of classes, whose names are made before the weights are read.
+const MAX_CLASSES: usize = 1 << 20;
+
 /// The architecture's numbers, as in `config.json`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
@@ -61,8 +64,14 @@ impl Config {
                     .map_or(Ok(()), |_| Err(e))
             })?;
         file.only("hidden_act", "gelu")?;
+        file.no_variant()?;
+        file.only("concat", true)?;
+        file.only("beta", false)?;
         file.divides("num_attention_heads", "hidden_size")?;
         let num_classes = file.size("num_classes")?;
+        if num_classes > MAX_CLASSES {
+            return Err(file.complain("num_classes", format!("at most {MAX_CLASSES}")));
+        }
         let label = |i: usize| {
             let key = format!("id2label.{i}");
             let name = file.get(&key).map(|name| name.as_str().map(str::to_string));
@@ -71,6 +80,15 @@ impl Config {
                 None => Ok(format!("class {i}")),
             }
         };
+        let labels: Vec<String> = (0..num_classes)
+            .map(label)
+            .collect::<std::result::Result<_, _>>()?;
+        file.is_object("id2label")?;
+        let names = file.get("id2label").and_then(|names| names.as_object());
+        if names.is_some_and(|names| names.len() != num_classes) {
+            let expected = format!("a name for each of the {num_classes} classes");
+            return Err(file.complain("id2label", expected));
+        }
         Ok(Self {
             node_features: file.size("node_features")?,
             edge_features: file.size("edge_features")?,
@@ -79,10 +97,8 @@ impl Config {
             num_hidden_layers: file.size("num_hidden_layers")?,
             intermediate_size: file.size("intermediate_size")?,
             num_classes,
-            layer_norm_eps: file.positive_or("layer_norm_eps", 1e-5)?,
-            labels: (0..num_classes)
-                .map(label)
-                .collect::<std::result::Result<_, _>>()?,
+            layer_norm_eps: file.epsilon_or("layer_norm_eps", 1e-5)?,
+            labels,
         })
     }
 

@@ -55,7 +55,7 @@ impl Config {
         file.architecture("ViTForImageClassification", "vit")?;
         file.only("hidden_act", "gelu")?;
         file.only("num_channels", 3)?;
-        file.absent("quantization_config")?;
+        file.no_variant()?;
         file.divides("num_attention_heads", "hidden_size")?;
         file.divides("patch_size", "image_size")?;
         Ok(Self {
@@ -65,7 +65,7 @@ impl Config {
             intermediate_size: file.size("intermediate_size")?,
             num_hidden_layers: file.size("num_hidden_layers")?,
             num_attention_heads: file.size("num_attention_heads")?,
-            layer_norm_eps: file.positive_or("layer_norm_eps", 1e-12)?,
+            layer_norm_eps: file.epsilon_or("layer_norm_eps", 1e-12)?,
             qkv_bias: file.flag_or("qkv_bias", true)?,
             labels: labels(file)?,
         })
@@ -83,10 +83,16 @@ impl Config {
     }
 }
 
+/// The largest number of classes without names, which are made up before the weights are read.
+const MAX_LABELS: usize = 1 << 20;
+
 /// Names from `id2label`, or numbers up to `num_labels` (two without it, as transformers has it).
 fn labels(file: &ConfigFile) -> std::result::Result<Vec<String>, BadInput> {
     let Some(map) = file.get("id2label") else {
         let n = file.size_or("num_labels", 2)?;
+        if n > MAX_LABELS {
+            return Err(file.complain("num_labels", format!("at most {MAX_LABELS}")));
+        }
         return Ok((0..n).map(|i| format!("LABEL_{i}")).collect());
     };
     let name = |i: usize| map.get(i.to_string())?.as_str().map(str::to_string);

@@ -60,7 +60,7 @@ impl<M> Loaded<M> {
     /// Returns the path of a file in the model's folder, if it exists.
     pub fn file(&self, name: &str) -> Option<PathBuf> {
         let path = self.folder.as_ref()?.join(name);
-        path.exists().then_some(path)
+        data::is_there(&path).then_some(path)
     }
 }
 
@@ -131,19 +131,26 @@ impl<C, M> Kind<C, M> {
             device,
             seed,
         } = request;
-        let (config, weights, folder) = match (self.preset)(model) {
-            Some(config) => (config, RandomWeights::weights(*seed, *dtype, device), None),
+        let build = |weights, config: &C| {
+            let weights = watched(weights, (self.tensors)(config));
+            (self.build)(weights, config)
+        };
+        let (loaded, folder) = match (self.preset)(model) {
+            Some(config) => {
+                let weights = RandomWeights::weights(*seed, *dtype, device);
+                (build(weights, &config)?, None)
+            }
             None => {
                 let folder = self.folder(model)?;
                 let config = (self.from_file)(&ConfigFile::read(&folder.join("config.json"))?)?;
                 let (prefix, layers) = (self.layers)(&config);
-                let weights = Checkpoint::open(&folder)?.of_layers(prefix, layers)?;
-                (config, weights.into_weights(*dtype, device), Some(folder))
+                let checkpoint = Checkpoint::open(&folder)?.of_layers(prefix, layers)?;
+                let built = checkpoint.build(*dtype, device, |weights| build(weights, &config))?;
+                (built, Some(folder))
             }
         };
-        let weights = watched(weights, (self.tensors)(&config));
         Ok(Loaded {
-            model: (self.build)(weights, &config)?,
+            model: loaded,
             folder,
             name: format!(
                 "{model}, {}, {}",

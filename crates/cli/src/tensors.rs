@@ -23,8 +23,11 @@ pub struct Integers {
 
 impl Input {
     /// Reads the whole file.
-    pub fn read(path: &Path) -> Result<Self> {
-        Ok(Self(TensorFile::read(path)?))
+    pub fn read(path: &Path, known: &[&str]) -> Result<Self> {
+        let file = TensorFile::read(path)?;
+        // A case has the answer next to the input.
+        file.only(&[known, &["logits", "tokens"]].concat())?;
+        Ok(Self(file))
     }
 
     /// An error about tensor `name`.
@@ -124,7 +127,10 @@ pub fn finite(name: &str, tensor: &Tensor) -> Result<Vec<f32>> {
         .flatten_all()?
         .to_vec1::<f32>()?;
     match values.iter().find(|x| !x.is_finite()) {
-        Some(x) => Err(BadInput::new(name, "finite numbers", x).into()),
+        Some(x) => {
+            let expected = "finite numbers (weights, config.json or the input make larger ones)";
+            Err(BadInput::new(name, expected, x).into())
+        }
         None => Ok(values),
     }
 }

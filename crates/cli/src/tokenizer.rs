@@ -4,6 +4,7 @@
 //! see `Parts`.
 
 mod growth;
+mod limits;
 mod parts;
 
 use std::fmt::Display;
@@ -14,6 +15,9 @@ use tokenizers::Tokenizer;
 
 use crate::exit::caught;
 use parts::Parts;
+
+/// Maximum bytes of a file. The largest vocabularies, of 256,000 tokens with their merges, take 35 MB.
+const MAX_FILE: u64 = 1 << 26;
 
 /// A tokenizer, and where it is from.
 pub struct TextTokenizer {
@@ -30,11 +34,13 @@ impl TextTokenizer {
     /// lengthen a text without measure.
     pub fn open(path: &Path) -> Result<Self, BadInput> {
         let file = path.display().to_string();
-        if !path.exists() {
+        if !data::is_there(path) {
             let found = "no such file (a text prompt needs it)";
             return Err(BadInput::new(file, "a Hugging Face tokenizer", found));
         }
-        let text = data::read_text(path)?;
+        let text = data::read_text_file(path, MAX_FILE)?;
+        let json = |e| BadInput::new(&file, "a Hugging Face tokenizer", e);
+        data::unique_keys(text.as_bytes()).map_err(json)?;
         // Before the crate reads the file, because it normalises the added tokens then.
         let parts = Parts::read(&file, &text)?;
         let tokenizer = run(&file, || {

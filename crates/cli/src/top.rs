@@ -26,7 +26,7 @@ fn top_of_row(row: &[f32], count: usize) -> Vec<(usize, f64)> {
 
 /// Formats one line per class: `  98.31%  arrow`. A label of a file cannot act on a terminal.
 pub fn lines(classes: &[(usize, f64)], labels: &[String]) -> String {
-    let label = |class: usize| data::plain(&labels[class]);
+    let label = |class: usize| data::plain_line(&labels[class]);
     let line = |&(class, p): &(usize, f64)| format!("  {:6.2}%  {}\n", 100. * p, label(class));
     classes.iter().map(line).collect()
 }
@@ -48,8 +48,8 @@ mod tests {
         assert_eq!(rows[1], [(0, 0.5), (2, 0.5)]);
         let labels = ["a", "b", "c"].map(String::from);
         assert_eq!(lines(&rows[1], &labels), "   50.00%  a\n   50.00%  c\n");
-        let labels = ["\u{1b}[2J", "b", "c"].map(String::from);
-        assert_eq!(lines(&rows[1][..1], &labels), "   50.00%  \\u{1b}[2J\n");
+        let labels = ["\u{1b}[2J\n", "b", "c"].map(String::from);
+        assert_eq!(lines(&rows[1][..1], &labels), "   50.00%  \\u{1b}[2J\\n\n");
         Ok(())
     }
 

@@ -17,10 +17,28 @@ pub fn short(found: impl Display) -> String {
     }
 }
 
-/// Makes control characters visible, but for newlines and tabs: `\u{1b}[2J` from a file would clear a terminal.
+/// Makes control characters visible, but for newlines and tabs, because `\u{1b}[2J` from a file would clear a
+/// terminal. Characters that reorder or break a line are visible, too.
 pub fn plain(text: &str) -> Cow<'_, str> {
-    let acts = |c: char| c.is_control() && !"\n\t".contains(c);
-    if !text.contains(acts) {
+    visible(text, |c| is_invisible(c) && !"\n\t".contains(c))
+}
+
+/// Does the same as [`plain`] for a text of one line, such as the name of a class: newlines and tabs are visible, too.
+pub fn plain_line(text: &str) -> Cow<'_, str> {
+    visible(text, is_invisible)
+}
+
+/// Whether a character acts on a terminal instead of being printed: controls, line separators, and those that change
+/// the direction of text.
+fn is_invisible(c: char) -> bool {
+    let directions = ['\u{61c}', '\u{200e}', '\u{200f}', '\u{2028}', '\u{2029}'];
+    c.is_control()
+        || directions.contains(&c)
+        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn visible(text: &str, acts: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&acts) {
         return text.into();
     }
     let show = |c: char| {
@@ -70,12 +88,29 @@ impl Display for BadInput {
     }
 }
 
+/// Maximum characters of a part of an error. A path and what is in its file fit.
+const LONGEST: usize = 400;
+
+/// Takes the middle out of a long text.
+fn cut(text: String) -> String {
+    let chars = text.chars().count();
+    if chars <= LONGEST {
+        return text;
+    }
+    let half = LONGEST / 2;
+    let start = text.chars().take(half);
+    let end = text.chars().skip(chars - half);
+    start.chain(['…']).chain(end).collect()
+}
+
 impl BadInput {
     /// Creates an error. Newlines become spaces, so that it stays one line, other control characters become
-    /// visible, and a system error loses its number.
+    /// visible, a system error loses its number, and long parts are cut.
     pub fn new(what: impl Display, expected: impl Display, found: impl Display) -> Self {
-        let line =
-            |s: String| plain(&s.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned();
+        let line = |s: String| {
+            let words = s.split_whitespace().collect::<Vec<_>>().join(" ");
+            cut(plain(&words).into_owned())
+        };
         Self {
             what: line(what.to_string()),
             expected: line(expected.to_string()),
@@ -133,6 +168,20 @@ mod tests {
         let whole = "ä".repeat(QUOTED);
         assert_eq!(short(&whole), whole);
         assert_eq!(short(format!("{whole}ö")), format!("{whole}…"));
+    }
+
+    #[test]
+    fn a_long_name_leaves_the_rest_of_the_line() {
+        let bad = BadInput::new("a".repeat(5000), "a", "ä".repeat(5000));
+        assert_eq!(bad.what.chars().count(), LONGEST + 1);
+        assert!(bad.to_string().len() < 2000);
+    }
+
+    #[test]
+    fn characters_that_reorder_or_break_a_line_are_visible() {
+        assert_eq!(plain("a\u{202e}b\u{2028}c"), "a\\u{202e}b\\u{2028}c");
+        assert_eq!(plain("\u{2066}\u{200f}"), "\\u{2066}\\u{200f}");
+        assert_eq!(plain_line("a\n\tä\u{1b}"), "a\\n\\tä\\u{1b}");
     }
 
     #[test]

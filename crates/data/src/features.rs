@@ -18,8 +18,9 @@ pub const MAX_STEPS: usize = 16;
 /// Factor for return probabilities: they are mostly below 1/4, and this brings them to the size of the
 /// degrees.
 pub const RETURN_SCALE: f32 = 4.0;
-/// Maximum multiplications of a walk, which are nodes × (nodes + edges) × steps; larger graphs are an error.
-const MAX_WORK: usize = 10_000_000_000;
+/// Maximum multiplications of a walk, which are nodes × (nodes + edges) × steps / 2; larger graphs are an error. It is
+/// also the maximum of the neighbours that are looked up for the features of the edges. Both take about 10 s.
+const MAX_WORK: usize = 3_000_000_000;
 
 /// Node features, row-major (num_nodes, width).
 ///
@@ -37,11 +38,14 @@ pub fn node_features(graph: &Graph, width: usize) -> Result<Vec<f32>, BadInput> 
     let work = graph
         .num_nodes
         .saturating_mul(graph.num_nodes.saturating_add(graph.edges.len()))
-        .saturating_mul(steps / 2);
+        .saturating_mul((steps / 2).max(1));
     if work > MAX_WORK {
         return Err(BadInput::new(
             "graph without node attributes",
-            format!("nodes × (nodes + edges) below {}", MAX_WORK * 2 / MAX_STEPS),
+            format!(
+                "nodes × (nodes + edges) below {}",
+                MAX_WORK / (steps / 2).max(1)
+            ),
             format!("{} nodes and {} edges", graph.num_nodes, graph.edges.len()),
         ));
     }
@@ -68,6 +72,17 @@ pub fn edge_features(graph: &Graph, width: usize) -> Result<Vec<f32>, BadInput> 
         return own("edge attributes of the graph", rows, width);
     }
     let walk = Walk::new(graph);
+    let work = |&[i, j]: &[u32; 2]| {
+        let neighbours = [i, j].map(|i| walk.neighbours(i as usize).len());
+        neighbours[0].min(neighbours[1]) * 8
+    };
+    if graph.edges.iter().map(work).sum::<usize>() > MAX_WORK {
+        return Err(BadInput::new(
+            "graph without edge attributes",
+            format!("fewer than {} common neighbours to look up", MAX_WORK / 8),
+            format!("{} edges", graph.edges.len()),
+        ));
+    }
     let mut x = vec![0.0; graph.edges.len() * width];
     for (&[i, j], row) in graph.edges.iter().zip(x.chunks_exact_mut(width.max(1))) {
         let [i, j] = [i as usize, j as usize];
@@ -180,4 +195,20 @@ impl Walk {
 
 fn dot(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By the multiplications, whatever the width.
+    #[test]
+    fn a_graph_that_takes_minutes_is_refused() {
+        let path = |nodes: usize| Graph::undirected(nodes, &[[0, nodes as u32 - 1]]);
+        for width in [1, 16] {
+            assert!(node_features(&path(100), width).is_ok());
+            assert!(node_features(&path(10_000_000), width).is_err());
+        }
+        assert!(node_features(&path(34_000), 16).is_err());
+    }
 }

@@ -8,25 +8,62 @@ use std::str::FromStr;
 
 use crate::BadInput;
 
-/// Maximum bytes of a pipe or a device: `/dev/zero` has no end.
+/// Maximum bytes of a file that a person names, and of a pipe or a device: `/dev/zero` has no end.
 const MAX_STREAM: u64 = 1 << 28;
 
-/// Reads a whole file. A pipe or a device may have 256 MiB.
+/// Reads a whole file that a person names, of at most 256 MiB. It may be a pipe or a device.
 ///
 /// # Errors
-/// [`BadInput`] if the file cannot be read, or a pipe or a device has more.
+/// [`BadInput`] if the file cannot be read or is larger.
 pub fn read(path: &Path) -> Result<Vec<u8>, BadInput> {
-    let unreadable = |e| BadInput::unreadable(path, &e);
     if path.metadata().is_ok_and(|file| file.is_file()) {
-        return std::fs::read(path).map_err(unreadable);
+        return read_file(path, MAX_STREAM);
     }
+    let file = File::open(path).map_err(|e| BadInput::unreadable(path, &e))?;
+    all_of(path, file, MAX_STREAM, " from a pipe or a device")
+}
+
+/// Whether a folder has an entry of this name. A link that leads nowhere is one: reading it is an error, and it is not
+/// the same as no file.
+pub fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
+/// Reads a whole file of at most `limit` bytes. Its size is checked before anything is read or allocated.
+///
+/// # Errors
+/// [`BadInput`] if the file is larger or cannot be read, and for a folder, a pipe or a device: a pipe in a
+/// folder of files would wait forever.
+pub fn read_file(path: &Path, limit: u64) -> Result<Vec<u8>, BadInput> {
+    let unreadable = |e| BadInput::unreadable(path, &e);
+    let metadata = path.metadata().map_err(unreadable)?;
+    if !metadata.is_file() {
+        let found = if metadata.is_dir() {
+            "a folder"
+        } else {
+            "a pipe or a device"
+        };
+        return Err(BadInput::new(path.display(), "a file", found));
+    }
+    if metadata.len() > limit {
+        let expected = format!("at most {limit} bytes");
+        return Err(BadInput::new(path.display(), expected, metadata.len()));
+    }
+    all_of(path, File::open(path).map_err(unreadable)?, limit, "")
+}
+
+/// Reads `file` up to `limit` bytes; `from` ends the sentence about more.
+fn all_of(path: &Path, file: File, limit: u64, from: &str) -> Result<Vec<u8>, BadInput> {
+    let unreadable = |e| BadInput::unreadable(path, &e);
     let mut bytes = vec![];
-    let file = File::open(path).map_err(unreadable)?;
-    file.take(MAX_STREAM + 1)
+    let size = file.metadata().map_or(0, |file| file.len().min(limit));
+    let room = bytes.try_reserve_exact(size as usize);
+    room.map_err(|e| unreadable(e.into()))?;
+    file.take(limit.saturating_add(1))
         .read_to_end(&mut bytes)
         .map_err(unreadable)?;
-    if bytes.len() as u64 > MAX_STREAM {
-        let expected = format!("at most {MAX_STREAM} bytes from a pipe or a device");
+    if bytes.len() as u64 > limit {
+        let expected = format!("at most {limit} bytes{from}");
         return Err(BadInput::new(path.display(), expected, "more"));
     }
     Ok(bytes)
@@ -47,12 +84,24 @@ pub fn is_regular(path: &Path) -> Result<bool, BadInput> {
     Err(BadInput::new(path.display(), "a regular file", found))
 }
 
-/// Reads a whole file as UTF-8, without a byte order mark.
+/// Reads a file that a person names as UTF-8, without a byte order mark.
 ///
 /// # Errors
 /// See [`read`]; and [`BadInput`] with the offset of the first byte that is no UTF-8.
 pub fn read_text(path: &Path) -> Result<String, BadInput> {
-    let mut text = String::from_utf8(read(path)?).map_err(|e| {
+    text(path, read(path)?)
+}
+
+/// Reads a file of at most `limit` bytes as UTF-8, without a byte order mark.
+///
+/// # Errors
+/// See [`read_file`]; and [`BadInput`] with the offset of the first byte that is no UTF-8.
+pub fn read_text_file(path: &Path, limit: u64) -> Result<String, BadInput> {
+    text(path, read_file(path, limit)?)
+}
+
+fn text(path: &Path, bytes: Vec<u8>) -> Result<String, BadInput> {
+    let mut text = String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
         BadInput::new(
             path.display(),
@@ -154,6 +203,31 @@ mod tests {
             let error = is_regular(Path::new("/dev/null")).unwrap_err().to_string();
             assert!(error.ends_with("found a pipe or a device"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_file_has_a_limit() -> Result<(), Box<dyn std::error::Error>> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("a.json");
+        std::fs::write(&path, "1234")?;
+        assert_eq!(read_text_file(&path, 4)?, "1234");
+        let end = |error: BadInput| error.to_string().split_once(": ").unwrap().1.to_owned();
+        let error = end(read_file(&path, 3).unwrap_err());
+        assert_eq!(error, "expected at most 3 bytes, found 4");
+        // A file with a hole takes no space on the disk.
+        File::create(&path)?.set_len(1 << 40)?;
+        let error = end(read(&path).unwrap_err());
+        assert_eq!(
+            error,
+            "expected at most 268435456 bytes, found 1099511627776"
+        );
+        let error = end(read_file(folder.path(), 3).unwrap_err());
+        assert_eq!(error, "expected a file, found a folder");
+        if cfg!(unix) {
+            let error = end(read_file("/dev/null".as_ref(), 3).unwrap_err());
+            assert_eq!(error, "expected a file, found a pipe or a device");
+        }
+        Ok(())
     }
 
     #[cfg(unix)]

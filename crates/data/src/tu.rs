@@ -21,6 +21,9 @@ use crate::graph::Graph;
 /// Maximum range of labels that become one-hot columns.
 const MAX_LABELS: i128 = 4096;
 
+/// Maximum numbers in the one-hot columns of all nodes, or of all edges: 256 MiB.
+const MAX_ONE_HOT: usize = 1 << 26;
+
 /// Reads the graphs of the data set in `dir`, with edges in the file's order.
 ///
 /// Labels also become features, as in PyTorch Geometric: the attributes of a node are those of the file, then
@@ -109,7 +112,7 @@ impl Set {
         read: impl Fn(&Path) -> Result<Vec<T>, BadInput>,
     ) -> Result<Option<Vec<T>>, BadInput> {
         let path = self.path(what);
-        if !path.exists() {
+        if !crate::is_there(&path) {
             return Ok(None);
         }
         let rows = read(&path)?;
@@ -223,6 +226,11 @@ fn one_hot(path: &Path, labels: &[i64]) -> Result<Vec<Vec<f32>>, BadInput> {
         ));
     }
     let width = (max - min + 1) as usize;
+    if width.saturating_mul(labels.len()) > MAX_ONE_HOT {
+        let expected = format!("at most {MAX_ONE_HOT} numbers of one-hot columns");
+        let found = format!("{width} columns for {} labels", labels.len());
+        return Err(BadInput::new(path.display(), expected, found));
+    }
     let row = |&label: &i64| {
         let mut row = vec![0.0; width];
         row[(i128::from(label) - min) as usize] = 1.0;

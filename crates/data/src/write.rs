@@ -53,6 +53,17 @@ pub fn writable_folder(folder: &Path) -> Result<(), BadInput> {
     tempfile::tempfile_in(folder).map(drop).map_err(bad)
 }
 
+/// Does the same as [`write_atomically`] with what `contents` writes, such as a download.
+///
+/// # Errors
+/// The system's, without a path.
+pub fn write_with(
+    path: &Path,
+    contents: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<()> {
+    write(path, contents)
+}
+
 /// Errors are the system's, without a path.
 fn write(path: &Path, contents: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     // `metadata` follows links, as `/dev/stdout` is one.

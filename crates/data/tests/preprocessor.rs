@@ -182,6 +182,18 @@ fn unsupported_keys_are_named() {
             r#"{"image_processor_type": "CLIPImageProcessor"}"#,
             "FILE: image_processor_type: expected ViTImageProcessor",
         ),
+        (
+            r#"{"image_processor_type": "ViTImageProcessorOther"}"#,
+            "FILE: image_processor_type: expected ViTImageProcessor",
+        ),
+        (
+            r#"{"rescale_factor": 0}"#,
+            "FILE: rescale_factor: expected a number above 0",
+        ),
+        (
+            r#"{"rescale_factor": -1}"#,
+            "FILE: rescale_factor: expected a number above 0",
+        ),
         (r#"{"resample": 5}"#, "FILE: resample: expected 0 (nearest)"),
         (r#"{"size": {"longest_edge": 5}}"#, "FILE: size: expected"),
         (

@@ -214,3 +214,25 @@ fn a_folder_without_a_set_is_an_error() {
     std::fs::write(dir.path().join("OTHER_A.txt"), "").unwrap();
     assert!(of(dir.path()).ends_with("found 2 such files"));
 }
+
+/// A few labels, far apart, for many nodes: refused before the columns are made.
+#[test]
+fn one_hot_columns_that_fill_the_memory() {
+    let nodes = 20_000;
+    let indicator = "1\n".repeat(nodes);
+    let labels = "1\n".repeat(nodes - 1) + "4096\n";
+    let error = read_with(&[
+        ("A", "1,2\n"),
+        ("graph_indicator", &indicator),
+        ("graph_labels", ""),
+        ("node_labels", &labels),
+        ("node_attributes", ""),
+        ("edge_labels", ""),
+        ("edge_attributes", ""),
+    ])
+    .unwrap_err();
+    assert!(
+        error.ends_with("found 4096 columns for 20000 labels"),
+        "{error}"
+    );
+}

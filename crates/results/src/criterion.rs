@@ -14,6 +14,7 @@ use crate::{BenchResults, Kind, Origin};
 
 /// A timed case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Case {
     /// An op or a model.
     pub group: String,

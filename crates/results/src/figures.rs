@@ -141,6 +141,24 @@ pub(crate) fn times<const N: usize>(times: [(&'static str, Option<f64>); N]) -> 
     Ok(())
 }
 
+/// Checks that a median lies between its quantiles, and each of them above the one before.
+pub(crate) fn ordered<const N: usize>(times: [(&'static str, f64); N]) -> Result<(), Wrong> {
+    let wrong = times.windows(2).find(|pair| pair[0].1 > pair[1].1);
+    wrong.map_or(Ok(()), |pair| {
+        let expected = format!("at most `{}`, which is {}", pair[1].0, pair[1].1);
+        Err(Wrong::new(pair[0].0, expected, pair[0].1))
+    })
+}
+
+/// Checks the difference of two answers.
+pub(crate) fn difference(field: &'static str, found: f64) -> Result<(), Wrong> {
+    if found.is_finite() && found >= 0. {
+        Ok(())
+    } else {
+        Err(Wrong::new(field, "a number from 0", found))
+    }
+}
+
 /// Checks counts, which must be positive.
 pub(crate) fn counts<const N: usize>(
     counts: [(&'static str, Option<u64>); N],
@@ -256,6 +274,21 @@ mod tests {
             assert_eq!(wrong(sweep(), |row| row.median_ms = odd), "median_ms");
             assert_eq!(wrong(sweep(), |row| row.low_ms = odd), "low_ms");
             assert_eq!(wrong(sweep(), |row| row.high_ms = odd), "high_ms");
+        }
+    }
+
+    #[test]
+    fn quantiles_are_in_order() {
+        assert_eq!(wrong(row(), |row| row.low_ms = 1.05), "low_ms");
+        assert_eq!(wrong(row(), |row| row.median_ms = 1.2), "median_ms");
+        assert_eq!(wrong(sweep(), |row| row.high_ms = 0.95), "median_ms");
+        let swapped = |row: &mut OpRow| (row.low_us, row.high_us) = (Some(2.), Some(1.));
+        assert_eq!(wrong(op(), swapped), "low_us");
+        for odd in [-1., f64::INFINITY, f64::NAN] {
+            assert_eq!(
+                wrong(row(), |row| row.max_difference = odd),
+                "max_difference"
+            );
         }
     }
 

@@ -51,8 +51,13 @@ pub fn level_number(level: &str) -> Option<u8> {
 /// Version of the schema.
 const SCHEMA: u32 = 1;
 
+/// Maximum bytes and rows of a file. The charts of all rows are drawn again at each change.
+const MAX_FILE: u64 = 1 << 26;
+const MAX_ROWS: usize = 5000;
+
 /// A recorded run: machine, date and rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Recorded<R> {
     schema: u32,
     /// Kind of the rows.
@@ -114,11 +119,19 @@ impl<R: DeserializeOwned + Figures> Recorded<R> {
     pub fn load(path: &Path) -> Result<Self, BadInput> {
         let expected = format!("recorded results of schema {SCHEMA}, {}", R::KIND);
         let bad = |found: &dyn Display| BadInput::new(path.display(), &expected, found);
-        let text = data::read_text(path)?;
+        let text = data::read_text_file(path, MAX_FILE)?;
+        data::unique_keys(text.as_bytes()).map_err(|e| bad(&e))?;
         let recorded: Self = serde_json::from_str(&text).map_err(|e| bad(&e))?;
         if recorded.schema != SCHEMA {
             return Err(bad(&format!("schema {}", recorded.schema)));
         }
+        if !(1..=MAX_ROWS).contains(&recorded.rows.len()) {
+            let what = format!("{}: `rows`", path.display());
+            let expected = format!("1 to {MAX_ROWS} rows");
+            return Err(BadInput::new(what, expected, recorded.rows.len()));
+        }
+        recorded.machine.check(path)?;
+        notes::check(path, &recorded.notes)?;
         figures::check(path, &recorded.rows)?;
         Ok(recorded)
     }
@@ -169,6 +182,45 @@ mod tests {
         let end = "cpu.json: row 1, linear.1x512x512.f32.level4: `host_us`: \
                    expected a number from 1e-9 to 1e12, found -0.5";
         assert!(error.ends_with(end), "{error}");
+    }
+
+    /// Texts of a file become parts of charts and pages.
+    #[test]
+    fn texts_and_rows_are_checked() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cpu.json");
+        let wrong = |from: &str, to: &str| {
+            let json = example().json().unwrap().replacen(from, to, 1);
+            std::fs::write(&path, json).unwrap();
+            OpResults::load(&path).unwrap_err().to_string()
+        };
+        for text in ["", "\\u001b[2J", "a\\nb", "<script>", "a|b", "\\u202e"] {
+            let error = wrong("A CPU", text);
+            assert!(
+                error.contains("cpu.json: `machine.name`: expected "),
+                "{error}"
+            );
+        }
+        let error = wrong("\"threads\": 2", "\"threads\": 0");
+        assert!(error.ends_with("`machine.threads`: expected a number above 0, found 0"));
+        let notes = |text: &str| format!("\"notes\": [\"{text}\"], \"rows\"");
+        for text in ["<!-- results:end -->", "\\u001b[2J", "a\\nb"] {
+            let error = wrong("\"rows\"", &notes(text));
+            assert!(
+                error.contains("cpu.json: `notes`: expected sentences"),
+                "{error}"
+            );
+        }
+        let error = wrong("\"rows\"", "\"colour\": 3, \"rows\"");
+        assert!(error.contains("unknown field `colour`"), "{error}");
+        let error = wrong("\"schema\": 1", "\"schema\": 1, \"schema\": 1");
+        assert!(error.contains("`schema` twice"), "{error}");
+        std::fs::write(&path, OpResults::new(example().machine).json().unwrap()).unwrap();
+        let error = OpResults::load(&path).unwrap_err().to_string();
+        assert!(
+            error.ends_with("`rows`: expected 1 to 5000 rows, found 0"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -1,11 +1,19 @@
 //! Machine and date of a measurement.
 
 use std::fmt;
+use std::path::Path;
 
+use data::BadInput;
 use serde::{Deserialize, Serialize};
+
+/// Maximum length of a text.
+const LONGEST: usize = 200;
+/// What would be no text in XML or in Markdown.
+const MARKUP: [char; 9] = ['<', '>', '|', '&', '`', '[', ']', '*', '\\'];
 
 /// Machine and date of a measurement.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Machine {
     /// `cpu` or `cuda`.
     pub device: String,
@@ -33,6 +41,7 @@ pub struct Machine {
 
 /// The measured commit, and the date.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Origin {
     /// Commit of the repository.
     pub commit: String,
@@ -46,6 +55,42 @@ impl Machine {
         Origin {
             commit: self.commit.clone(),
             date: self.date.clone(),
+        }
+    }
+
+    /// Checks the texts, which are printed and become parts of charts and of pages in Markdown.
+    pub(crate) fn check(&self, path: &Path) -> Result<(), BadInput> {
+        let texts = [
+            ("name", Some(&self.name)),
+            ("device", Some(&self.device)),
+            ("os", Some(&self.os)),
+            ("rustc", Some(&self.rustc)),
+            ("candle", Some(&self.candle)),
+            ("commit", Some(&self.commit)),
+            ("date", Some(&self.date)),
+            ("driver", self.driver.as_ref()),
+            ("toolkit", self.toolkit.as_ref()),
+        ];
+        let is_plain = |text: &str| {
+            data::plain_line(text) == text && text.len() <= LONGEST && !text.contains(MARKUP)
+        };
+        let what = |field| format!("{}: `machine.{field}`", path.display());
+        for (field, text) in texts {
+            if let Some(text) = text.filter(|text| !is_plain(text)) {
+                let expected = format!("at most {LONGEST} bytes of words without markup");
+                return Err(BadInput::new(what(field), expected, data::short(text)));
+            }
+        }
+        if self.name.trim().is_empty() {
+            return Err(BadInput::new(
+                what("name"),
+                "the name of a device",
+                "nothing",
+            ));
+        }
+        match self.threads {
+            0 => Err(BadInput::new(what("threads"), "a number above 0", 0)),
+            _ => Ok(()),
         }
     }
 

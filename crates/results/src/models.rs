@@ -12,6 +12,7 @@ pub use others::failed;
 
 /// One workload at one level.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Row {
     /// `lm`, `vit` or `gnn`.
     pub model: String,
@@ -176,6 +177,12 @@ impl Figures for Row {
             ("device_ms", self.device_ms),
             ("speedup", Some(self.speedup)),
         ])?;
+        figures::ordered([
+            ("low_ms", self.low_ms),
+            ("median_ms", self.median_ms),
+            ("high_ms", self.high_ms),
+        ])?;
+        figures::difference("max_difference", self.max_difference)?;
         figures::counts([("samples", Some(self.samples as u64))])
     }
 }

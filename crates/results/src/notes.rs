@@ -1,11 +1,40 @@
 //! Notes on versions of other frameworks, and the rows they belong to.
 
 use std::collections::BTreeSet;
+use std::path::Path;
+
+use data::BadInput;
 
 use crate::Figures;
 
 /// Names of other frameworks, which start their notes.
 const NAMES: [&str; 2] = ["PyTorch", "PyG"];
+
+/// Maximum number of notes and length of one.
+const MAX_NOTES: usize = 1000;
+const LONGEST: usize = 2000;
+
+/// Checks notes, which are printed and become lines of a page in Markdown.
+pub(crate) fn check(path: &Path, notes: &[String]) -> Result<(), BadInput> {
+    let what = format!("{}: `notes`", path.display());
+    if notes.len() > MAX_NOTES {
+        return Err(BadInput::new(
+            what,
+            format!("at most {MAX_NOTES} notes"),
+            notes.len(),
+        ));
+    }
+    let is_plain = |note: &&String| {
+        note.len() <= LONGEST && data::plain_line(note) == **note && !note.contains('<')
+    };
+    match notes.iter().find(|note| !is_plain(note)) {
+        None => Ok(()),
+        Some(note) => {
+            let expected = format!("sentences of at most {LONGEST} bytes without markup");
+            Err(BadInput::new(what, expected, data::short(note)))
+        }
+    }
+}
 
 /// Whether a note is about another framework's version.
 pub fn is_version(note: &str) -> bool {

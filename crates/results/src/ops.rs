@@ -7,6 +7,7 @@ use crate::{Kind, OpResults, Origin};
 
 /// One op on one shape at one level.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct OpRow {
     /// `linear`
     pub op: String,
@@ -155,6 +156,9 @@ impl Figures for OpRow {
             ("low_us", self.low_us),
             ("high_us", self.high_us),
         ])?;
+        if let (Some(low), Some(high)) = (self.low_us, self.high_us) {
+            figures::ordered([("low_us", low), ("high_us", high)])?;
+        }
         figures::counts([
             ("bytes", self.bytes),
             ("flops", self.flops),

@@ -7,6 +7,7 @@ use crate::{Kind, Origin};
 
 /// A size of a model's input at one level.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SweepRow {
     /// `lm`, `vit` or `gnn`.
     pub model: String,
@@ -102,6 +103,11 @@ impl Figures for SweepRow {
             ("median_ms", Some(self.median_ms)),
             ("low_ms", Some(self.low_ms)),
             ("high_ms", Some(self.high_ms)),
+        ])?;
+        figures::ordered([
+            ("low_ms", self.low_ms),
+            ("median_ms", self.median_ms),
+            ("high_ms", self.high_ms),
         ])
     }
 }

@@ -69,6 +69,7 @@ pub fn run(args: &SimArgs) -> Result<bool> {
         .size_checked()
         .map_or(COLUMNS, |(_, columns)| columns.into());
     let shown = show::all(&report, &text, args.costs(), &(left + &wrote), width);
-    std::io::stdout().write_all(shown.as_bytes())?;
+    // What the kernel printed and the names in its file do not act on a terminal.
+    std::io::stdout().write_all(data::plain(&shown).as_bytes())?;
     Ok(report.is_clean())
 }

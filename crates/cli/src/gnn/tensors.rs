@@ -12,8 +12,8 @@ use crate::load::Request;
 use crate::tensors::{Input, Named, write};
 use crate::trace::warm_up;
 
-/// Maximum number of graphs in a file; more would be a mistake and exhaust memory.
-const MAX_GRAPHS: usize = 1 << 24;
+/// The largest number of graphs in addition to the nodes: a graph may have none, but each has a row of logits.
+const MAX_EMPTY: usize = 1 << 12;
 
 /// PyTorch Geometric's names: x (N, node_features), edge_index (2, E) with sources above
 /// destinations, edge_attr (E, edge_features), batch (N), num_graphs (1) → logits (G, classes).
@@ -33,7 +33,8 @@ pub fn run(
 }
 
 fn read(path: &Path, config: &Config, request: &Request) -> models::Result<GraphBatch> {
-    let input = Input::read(path)?;
+    let known = ["x", "edge_index", "edge_attr", "batch", "num_graphs"];
+    let input = Input::read(path, &known)?;
     let x = input.floats("x", &[None, Some(config.node_features)])?;
     let num_nodes = x.dim(0)?;
     if num_nodes == 0 {
@@ -48,7 +49,7 @@ fn read(path: &Path, config: &Config, request: &Request) -> models::Result<Graph
         .map(|(s, d)| [*s, *d])
         .collect();
     let edge_attr = input.floats("edge_attr", &[Some(num_edges), Some(config.edge_features)])?;
-    let num_graphs = num_graphs(&input)?;
+    let num_graphs = num_graphs(&input, num_nodes)?;
     let batch = input
         .integers("batch", &[Some(num_nodes)], "graphs", num_graphs)?
         .values;
@@ -63,9 +64,9 @@ fn read(path: &Path, config: &Config, request: &Request) -> models::Result<Graph
 }
 
 /// Reads one number, at least 1.
-fn num_graphs(input: &Input) -> models::Result<usize> {
+fn num_graphs(input: &Input, num_nodes: usize) -> models::Result<usize> {
     const NAME: &str = "num_graphs";
-    let number = input.integers(NAME, &[Some(1)], "one number", MAX_GRAPHS)?;
+    let number = input.integers(NAME, &[Some(1)], "one number", MAX_EMPTY + num_nodes + 1)?;
     match number.values[0] {
         0 => Err(input.complain(NAME, "at least one graph", 0).into()),
         n => Ok(n as usize),

@@ -138,7 +138,7 @@ fn room(length: usize, context: usize) -> Result<usize, BadInput> {
 fn end_of_text(loaded: &Loaded<LanguageModel>) -> Result<Vec<u32>, BadInput> {
     for name in ["generation_config.json", "config.json"] {
         if let Some(path) = loaded.file(name)
-            && let Some(tokens) = eos(&ConfigFile::read(&path)?)?
+            && let Some(tokens) = eos(&ConfigFile::read(&path)?, loaded.model.config().vocab_size)?
         {
             return Ok(tokens);
         }
@@ -146,16 +146,24 @@ fn end_of_text(loaded: &Loaded<LanguageModel>) -> Result<Vec<u32>, BadInput> {
     Ok(vec![])
 }
 
-fn eos(config: &ConfigFile) -> Result<Option<Vec<u32>>, BadInput> {
+fn eos(config: &ConfigFile, vocab_size: usize) -> Result<Option<Vec<u32>>, BadInput> {
     const KEY: &str = "eos_token_id";
     let Some(value) = config.get(KEY) else {
         return Ok(None);
     };
     let one = std::slice::from_ref(value);
     let list = value.as_array().map_or(one, Vec::as_slice);
-    let token = |value: &serde_json::Value| u32::try_from(value.as_u64()?).ok();
+    let token = |value: &serde_json::Value| {
+        let token = u32::try_from(value.as_u64()?).ok()?;
+        ((token as usize) < vocab_size).then_some(token)
+    };
     let tokens: Option<Vec<u32>> = list.iter().map(token).collect();
-    let complain = || config.complain(KEY, "a token, or a list of them");
+    let complain = || {
+        config.complain(
+            KEY,
+            format!("a token, or a list of them, below {vocab_size}"),
+        )
+    };
     tokens.ok_or_else(complain).map(Some)
 }
 

@@ -13,6 +13,12 @@ use crate::progress::Progress;
 use crate::tensors::{Input, Named, write};
 use crate::trace::warm_up;
 
+/// Maximum number of keys and values of all rows: 2 GiB in f32.
+const MAX_CACHED: usize = 1 << 29;
+
+/// A cache has room for a multiple of this many positions.
+const BLOCK: usize = 64;
+
 /// input_ids (B, T) → logits (B, T, V), and tokens (B, T + N) with `--generate N`.
 pub fn run(
     args: &LmArgs,
@@ -68,7 +74,7 @@ fn logits(
 fn read(input: &Path, model: &LanguageModel, new: usize) -> models::Result<Vec<Vec<u32>>> {
     const NAME: &str = "input_ids";
     let config = model.config();
-    let input = Input::read(input)?;
+    let input = Input::read(input, &[NAME])?;
     let ids = input.integers(NAME, &[None, None], "tokens", config.vocab_size)?;
     if ids.values.is_empty() {
         let found = format!("shape {:?}", ids.shape);
@@ -78,6 +84,17 @@ fn read(input: &Path, model: &LanguageModel, new: usize) -> models::Result<Vec<V
     if length > context {
         let expected = format!("at most {context} tokens per row, the model's context");
         return Err(input.complain(NAME, &expected, length).into());
+    }
+    let rows = ids.shape[0];
+    let positions = (length + new).next_multiple_of(BLOCK);
+    let heads = config.heads;
+    let of_row = 2 * config.num_hidden_layers * heads.num_kv_heads * heads.head_dim;
+    let fits = MAX_CACHED / of_row.saturating_mul(positions).max(1);
+    if rows > fits.max(1) {
+        let expected = format!(
+            "at most {fits} rows of {length} tokens, whose keys and values fit into memory"
+        );
+        return Err(input.complain(NAME, &expected, rows).into());
     }
     // The last token is not fed back, so it needs no position.
     if new > context - length + 1 {

@@ -18,6 +18,9 @@ use models::checkpoint::shards;
 
 pub use name::Name;
 
+/// Maximum bytes of a file of one line: a reference, or the access token.
+const MAX_LINE: u64 = 1 << 10;
+
 /// The use of a checkpoint by a program.
 #[derive(Debug, Clone, Copy)]
 pub struct Use {
@@ -58,7 +61,8 @@ impl Hub {
         let cache = folder_in("HF_HUB_CACHE").or_else(|| folder_in("HUGGINGFACE_HUB_CACHE"));
         let endpoint = set("HF_ENDPOINT").unwrap_or_else(|| "https://huggingface.co".into());
         let offline = set("HF_HUB_OFFLINE").unwrap_or_default().to_uppercase();
-        let token = set("HF_TOKEN").or_else(|| std::fs::read_to_string(home.join("token")).ok());
+        let stored = || data::read_text_file(&home.join("token"), MAX_LINE).ok();
+        let token = set("HF_TOKEN").or_else(stored);
         Ok(Self {
             cache: cache.unwrap_or_else(|| home.join("hub")),
             endpoint: endpoint.trim_end_matches('/').into(),
@@ -96,10 +100,10 @@ impl Hub {
         let commit = if reference.is_dir() || !data::is_regular(&reference)? {
             name.revision.clone() // a commit has no reference
         } else {
-            data::read_text(&reference)?.trim().to_string()
+            data::read_text_file(&reference, MAX_LINE)?.trim().to_string()
         };
         let folder = repo.join("snapshots").join(&commit);
-        Ok((!commit.is_empty() && folder.is_dir()).then_some(folder))
+        Ok((name::is_segment(&commit) && folder.is_dir()).then_some(folder))
     }
 
     fn fetch(&self, name: &Name, of: Use) -> Result<PathBuf, BadInput> {

@@ -2,7 +2,6 @@
 
 use data::BadInput;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::Value;
 use tokenizers::decoders::DecoderWrapper;
 use tokenizers::normalizers::NormalizerWrapper;
@@ -10,7 +9,7 @@ use tokenizers::pre_tokenizers::PreTokenizerWrapper;
 use tokenizers::processors::PostProcessorWrapper;
 use tokenizers::{NormalizedString, Normalizer};
 
-use super::{growth, run};
+use super::{growth, limits, run};
 
 /// Maximum bytes of a text after the parts. The crate `tokenizers` keeps about 200 bytes for each of them.
 const MAX_TEXT: usize = 1 << 22;
@@ -31,8 +30,7 @@ struct File {
     decoder: Option<DecoderWrapper>,
     #[serde(default)]
     added_tokens: Vec<Added>,
-    #[serde(rename = "model")]
-    _model: IgnoredAny,
+    model: Value,
 }
 
 #[derive(Deserialize)]
@@ -54,6 +52,11 @@ impl Parts {
     /// [`BadInput`] if the parts are malformed, or lengthen an added token or the text of a token too much.
     pub fn read(file: &str, text: &str) -> Result<Self, BadInput> {
         let parsed: File = run(file, || Ok(serde_json::from_str(text)?))?;
+        limits::check(
+            file,
+            &parsed.model,
+            parsed.added_tokens.iter().map(|t| &*t.content),
+        )?;
         if let Some(found) = growth::bad_charsmap(&parsed.normalizer) {
             let what = format!("{file}: `precompiled_charsmap`");
             return Err(BadInput::new(
@@ -70,8 +73,13 @@ impl Parts {
                 format!("a decoder that makes a token at most {MAX_DECODED} times as long");
             return Err(BadInput::new(file, expected, format!("{decoder:.1e}")));
         }
+        let normalizers = normalizer.map_or_else(Vec::new, flat);
+        if normalizers.len() > limits::MAX_NORMALIZERS {
+            let expected = format!("at most {} normalizers", limits::MAX_NORMALIZERS);
+            return Err(BadInput::new(file, expected, normalizers.len()));
+        }
         let parts = Self {
-            normalizers: normalizer.map_or_else(Vec::new, flat),
+            normalizers,
             rest: growth::of_pre_tokenizer(&canonical(file, &parsed.pre_tokenizer)?)
                 * growth::of_post_processor(&canonical(file, &parsed.post_processor)?),
         };

@@ -21,7 +21,7 @@ pub fn run(
     output: &Output,
 ) -> anyhow::Result<()> {
     const NAME: &str = "pixel_values";
-    let input = Input::read(input)?;
+    let input = Input::read(input, &[NAME])?;
     let side = Some(model.config().image_size);
     let pixels = input.floats(NAME, &[None, Some(3), side, side])?;
     if pixels.elem_count() == 0 {

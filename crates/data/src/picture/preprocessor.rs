@@ -11,6 +11,9 @@ use crate::file;
 
 mod keys;
 
+/// Maximum bytes of a `preprocessor_config.json`.
+const MAX_FILE: u64 = 1 << 20;
+
 /// Maximum side of the result in pixels.
 const MAX_OUTPUT: u32 = 4096;
 
@@ -81,8 +84,9 @@ impl Preprocessor {
     pub fn read(path: &Path) -> Result<Self, BadInput> {
         let bad =
             |found: &dyn std::fmt::Display| BadInput::new(path.display(), "a JSON object", found);
-        let config: Map<String, Value> =
-            serde_json::from_str(&file::read_text(path)?).map_err(|e| bad(&e))?;
+        let text = file::read_text_file(path, MAX_FILE)?;
+        crate::unique_keys(text.as_bytes()).map_err(|e| bad(&e))?;
+        let config: Map<String, Value> = serde_json::from_str(&text).map_err(|e| bad(&e))?;
         keys::preprocessor(&keys::Keys { path, config })
     }
 

@@ -83,21 +83,40 @@ fn layers_that_the_configuration_does_not_have() {
     fixture.answer(&[]).refused(&["inv_freq", found]);
 }
 
-/// Extra tensors that other programs save are ignored.
+/// Buffers that other programs save are ignored.
 #[test]
 fn tensors_without_a_use_are_left_alone() {
     for (golden, name) in [
-        ("lm-tied-gqa", "lm_head.weight"),
         ("lm-mqa", "model.layers.1.self_attn.rotary_emb.inv_freq"),
         ("lm-mqa", "model.rotary_emb.inv_freq"),
         ("vit-patch4", "vit.pooler.dense.weight"),
-        ("gnn-plain", "blocks.norm.weight"),
     ] {
         let fixture = Fixture::golden(golden);
         fixture.edit("model.safetensors", |tensors| {
             tensors.insert(name.into(), Stored::floats(&[4], &[1.; 4]));
         });
         fixture.answer(&[]).fine();
+    }
+}
+
+/// Without them the model would be another than the one that was trained.
+#[test]
+fn tensors_of_another_model() {
+    for (golden, name) in [
+        ("lm-tied-gqa", "lm_head.weight"),
+        ("lm-mqa", "model.layers.0.self_attn.q_norm.weight"),
+        ("lm-mqa", "model.layers.0.self_attn.q_proj.weight_scale"),
+        ("lm-mqa", "model.layers.00.self_attn.q_proj.weight"),
+        ("vit-patch4", "vit.encoder.layer.0.lambda_1"),
+        ("gnn-plain", "blocks.0.conv.lin_edge.bias"),
+        ("gnn-plain", "blocks.norm.weight"),
+    ] {
+        let fixture = Fixture::golden(golden);
+        fixture.edit("model.safetensors", |tensors| {
+            tensors.insert(name.into(), Stored::floats(&[4], &[1.; 4]));
+        });
+        let tensor = format!("model.safetensors: tensor `{name}`: expected no such tensor");
+        fixture.answer(&[]).refused(&[&tensor, "found it"]);
     }
 }
 

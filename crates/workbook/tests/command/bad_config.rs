@@ -79,6 +79,14 @@ fn a_class_without_a_name() {
     fixture
         .answer(&[])
         .refused(&["config.json: `id2label.1`: expected a name, found 5"]);
+    fixture.set("config.json", "id2label", json!({"0": "a"}));
+    fixture
+        .answer(&[])
+        .refused(&["config.json: `id2label`: expected a name for each of the "]);
+    fixture.set("config.json", "id2label", json!(["a"]));
+    fixture
+        .answer(&[])
+        .refused(&["config.json: `id2label`: expected an object"]);
 }
 
 #[test]

@@ -212,6 +212,31 @@ fn graphs() {
     );
 }
 
+/// Of the cases, which have the answer next to the input.
+#[test]
+fn a_tensor_that_nothing_reads() {
+    for golden in ["lm-mqa", "vit-patch4", "gnn-plain"] {
+        let extra = || Stored::floats(&[1], &[1.]);
+        refuses(golden, "attention_mask", extra(), &["only ", "found it"]);
+    }
+}
+
+#[test]
+fn more_graphs_than_nodes() {
+    let most = Stored::integers(&[1], &[(1 << 24) - 1]);
+    gnn(
+        "num_graphs",
+        most,
+        &["one number from 0 to below 4122, found 16777215"],
+    );
+}
+
+#[test]
+fn more_rows_than_memory() {
+    let rows = Stored::integers(&[300_000, 1], &[0; 300_000]);
+    lm(rows, &["rows of 1 tokens", "found 300000"]);
+}
+
 #[test]
 fn a_tensor_that_is_missing() {
     for (golden, names) in [

@@ -165,3 +165,44 @@ fn outputs_that_cannot_be() {
         &["--trace-block", "[1, 1, 1]", "0,1"],
     );
 }
+
+/// What a kernel prints, and the names of files in it, do not act on a terminal.
+#[test]
+fn escapes_are_shown() {
+    let ptx = "\
+.version 7.0
+.target sm_75
+.address_size 64
+.file 1 \"\u{1b}[2Ja\u{202e}.cu\"
+.extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);
+.global .b8 text[6] = {27, 91, 50, 74, 10, 0};
+.visible .entry k(.param .u64 p)
+{
+.reg .b64 %d<3>;
+.reg .b32 %r<3>;
+.loc 1 5 0
+mov.u64 %d1, text;
+mov.u64 %d2, 0;
+{
+.param .b64 a;
+.param .b64 b;
+.param .b32 r;
+st.param.b64 [a], %d1;
+st.param.b64 [b], %d2;
+call (r), vprintf, (a, b);
+}
+ld.global.u32 %r1, [0];
+ret;
+}
+";
+    let folder = Folder::new();
+    let run = sim(&[&folder.write("a.ptx", ptx), "--arg", "u64:0"]);
+    assert!(run.stdout.contains("\\u{1b}[2J\n"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("\\u{1b}[2Ja\\u{202e}.cu"),
+        "{}",
+        run.stdout
+    );
+    let shown = run.stdout + &run.stderr;
+    assert!(!shown.contains(['\u{1b}', '\u{202e}']), "{shown:?}");
+}

@@ -53,7 +53,7 @@ fn vector(values: &[f32]) -> candle_core::Result<Tensor> {
 /// a training leaves.
 pub fn load<T: Task>(path: &Path, task: &T) -> anyhow::Result<Training> {
     let bad = |found: &dyn Display| BadInput::new(path.display(), EXPECTED, found);
-    let bytes = data::read(path)?;
+    let bytes = data::read_file(path, u64::MAX)?;
     let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(|e| bad(&e))?;
     let state = metadata.metadata().as_ref().and_then(|m| m.get("training"));
     let state: Value = match state {

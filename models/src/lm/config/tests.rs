@@ -276,6 +276,36 @@ fn a_scaling_of_another_type() {
 }
 
 #[test]
+fn variants_of_other_models_are_refused() {
+    for (key, value) in [
+        ("model_type", json!("gemma2")),
+        ("attn_logit_softcapping", json!(50.0)),
+        ("residual_multiplier", json!(0.22)),
+        ("attention_multiplier", json!(0.015)),
+        ("embedding_multiplier", json!(12)),
+        ("logits_scaling", json!(8)),
+        ("use_qk_norm", json!(true)),
+        ("no_rope_layers", json!([0, 1])),
+        ("compression_config", json!({"format": "int8"})),
+        ("quantization_config", json!({})),
+        ("rms_norm_eps", json!(1)),
+        ("max_position_embeddings", json!(1 << 22)),
+    ] {
+        let error = changed(SMOLLM2_135M, json!({ key: value })).unwrap_err();
+        assert_eq!(error.what, format!("config.json: `{key}`"));
+    }
+    let neutral =
+        json!({"residual_multiplier": 1, "use_qk_norm": false, "attn_logit_softcapping": null});
+    assert_eq!(changed(SMOLLM2_135M, neutral), parse(SMOLLM2_135M));
+    let twice = SMOLLM2_135M.replacen('{', "{\"hidden_size\": 4,", 1);
+    let error = parse(&twice).unwrap_err().to_string();
+    assert!(
+        error.starts_with("config.json: expected JSON, found `hidden_size` twice"),
+        "{error}"
+    );
+}
+
+#[test]
 fn what_qwen2_can_do_and_this_model_cannot() {
     for (key, value) in [
         ("use_sliding_window", json!(true)),

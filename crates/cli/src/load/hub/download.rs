@@ -1,5 +1,10 @@
-//! Downloads into the cache with the crate `hf-hub`.
+//! Downloads into the cache.
+//!
+//! The crate `hf-hub` asks the hub, and this module writes the files: the crate would take their paths from headers of
+//! the answer, in which a hostile hub can write `../`. Each file is in its snapshot, as `huggingface_hub` does it on a
+//! system without links.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -16,6 +21,9 @@ use super::{Hub, Name, Use};
 /// Time limit for the hub's first answer, because some networks drop requests silently.
 const PATIENCE: Duration = Duration::from_secs(8);
 
+/// Time limit for the next bytes of a download, because a connection can die silently.
+const STALLED: Duration = Duration::from_secs(20);
+
 const SINGLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
 
@@ -28,7 +36,17 @@ impl Hub {
         let fail = |found: String| self.complain(name, found);
         let api = self.api().map_err(|e| fail(e.to_string()))?;
         let info = info(api.repo(repo(name, &name.revision)), PATIENCE).map_err(fail)?;
+        // The name of a folder.
+        if !is_commit(&info.sha) {
+            let found = data::short(&info.sha);
+            return Err(BadInput::new(
+                name,
+                "a commit of hexadecimal digits from the hub",
+                found,
+            ));
+        }
         let commit = Commit {
+            stalled: STALLED,
             files: api.repo(repo(name, &info.sha)),
             folder: self.repo(name).join("snapshots").join(&info.sha),
         };
@@ -93,22 +111,44 @@ impl Hub {
 }
 
 /// Files of one commit.
-struct Commit {
-    files: ApiRepo,
-    folder: PathBuf,
+pub(super) struct Commit {
+    pub files: ApiRepo,
+    pub folder: PathBuf,
+    /// Time limit for the next bytes.
+    pub stalled: Duration,
 }
 
 impl Commit {
-    /// Downloads `file` unless it is in the cache.
-    fn get(&self, file: &str) -> Result<(), ApiError> {
-        if self.folder.join(file).exists() {
-            Ok(())
-        } else {
-            self.files
-                .download_with_progress(file, Bar::new())
-                .map(|_| ())
+    /// Downloads `file`, a plain name, unless it is in the cache.
+    pub fn get(&self, file: &str) -> Result<(), String> {
+        let path = self.folder.join(file);
+        if path.exists() {
+            return Ok(());
         }
+        let request = self.files.info_request().uri(self.files.url(file));
+        // A range asks for the bytes of the file itself, not for compressed ones.
+        let request = request.header("Range", "bytes=0-").config();
+        let request = request.timeout_per_read(Some(self.stalled)).build();
+        let answer = request.call().map_err(|e| e.to_string())?;
+        let (head, body) = answer.into_parts();
+        let length = head.headers.get("content-length");
+        let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+        let bar = bar(file, length.unwrap_or(0));
+        let write = || {
+            std::fs::create_dir_all(&self.folder)?;
+            data::write_with(&path, |out| {
+                io::copy(&mut bar.wrap_read(body.into_reader()), out).map(|_| ())
+            })
+        };
+        let written = write();
+        bar.finish_and_clear();
+        written.map_err(|e| e.to_string())
     }
+}
+
+/// Whether a commit's name is one of git's, which cannot leave its folder.
+fn is_commit(name: &str) -> bool {
+    (7..=64).contains(&name.len()) && name.bytes().all(|c| c.is_ascii_hexdigit())
 }
 
 fn repo(name: &Name, revision: &str) -> Repo {
@@ -126,32 +166,12 @@ pub(super) fn info(repo: ApiRepo, patience: Duration) -> Result<RepoInfo, String
     }
 }
 
-/// A progress bar for one file on stderr, if that is a terminal; it disappears at the end.
-struct Bar(ProgressBar);
-
-impl Bar {
-    fn new() -> Self {
-        let bar = ProgressBar::new(0);
-        let template = "{msg} {bar:30} {bytes}/{total_bytes}, {eta} left";
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
-        }
-        Self(bar)
+/// A progress bar for one file on stderr, if that is a terminal.
+fn bar(file: &str, size: u64) -> ProgressBar {
+    let bar = ProgressBar::new(size);
+    let template = "{msg} {bar:30} {bytes}/{total_bytes}, {eta} left";
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
     }
-}
-
-impl hf_hub::api::Progress for Bar {
-    fn init(&mut self, size: usize, file: &str) {
-        self.0.set_length(size as u64);
-        self.0.set_position(0);
-        self.0.set_message(format!("downloading {file}"));
-    }
-
-    fn update(&mut self, size: usize) {
-        self.0.inc(size as u64);
-    }
-
-    fn finish(&mut self) {
-        self.0.finish_and_clear();
-    }
+    bar.with_message(format!("downloading {}", data::plain_line(file)))
 }

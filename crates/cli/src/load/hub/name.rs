@@ -56,7 +56,7 @@ fn is_part(part: &str) -> bool {
 }
 
 /// Whether a name is a plain file name, which cannot leave its folder.
-fn is_segment(segment: &str) -> bool {
+pub fn is_segment(segment: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     !segment.is_empty()
         && segment.chars().all(is_plain)

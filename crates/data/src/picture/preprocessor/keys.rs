@@ -36,7 +36,10 @@ pub(super) fn preprocessor(keys: &Keys) -> Result<Preprocessor, BadInput> {
         do_rescale: keys.flag("do_rescale", default.do_rescale)?,
         rescale_factor: match keys.get("rescale_factor") {
             None => default.rescale_factor,
-            Some(value) => keys.number("rescale_factor", value)?,
+            Some(value) => match keys.number("rescale_factor", value)? {
+                factor if factor > 0. && factor.is_finite() => factor,
+                _ => return Err(keys.bad("rescale_factor", "a number above 0", value)),
+            },
         },
         do_normalize: keys.flag("do_normalize", default.do_normalize)?,
         image_mean: keys.channels("image_mean")?.unwrap_or(default.image_mean),
@@ -75,7 +78,7 @@ impl Keys<'_> {
             let fine = match key {
                 "image_processor_type" => value
                     .as_str()
-                    .is_some_and(|s| s.starts_with("ViTImageProcessor")),
+                    .is_some_and(|s| ["ViTImageProcessor", "ViTImageProcessorFast"].contains(&s)),
                 "data_format" => value == "channels_first",
                 _ => KNOWN.contains(&key) || WITHOUT_EFFECT.contains(&key) || *value == false,
             };

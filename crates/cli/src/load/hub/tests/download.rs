@@ -165,6 +165,55 @@ fn an_unknown_name_is_an_error() {
     );
 }
 
+/// A hub whose answers name paths outside the cache: none of them is written.
+#[test]
+fn headers_of_a_hub_name_no_path() {
+    let (home, hub) = offline();
+    let victim = home.path().join("victim");
+    fs::write(&victim, "precious").unwrap();
+    for (sha, header) in [(COMMIT, "../../../victim"), ("../../../evil", COMMIT)] {
+        let server = Server::http("127.0.0.1:0").unwrap();
+        let endpoint = format!("http://{}", server.server_addr());
+        std::thread::spawn(move || {
+            for request in server.incoming_requests() {
+                let text = match request.url().starts_with("/api/") {
+                    true => format!(
+                        r#"{{"sha": "{sha}", "siblings": [{{"rfilename": "model.safetensors"}}]}}"#
+                    ),
+                    false => "x".into(),
+                };
+                let mut response = Response::from_string(text);
+                for name in ["ETag", "x-linked-etag", "x-repo-commit"] {
+                    response.add_header(Header::from_bytes(name, header).unwrap());
+                }
+                request.respond(response).unwrap();
+            }
+        });
+        let hub = Hub {
+            endpoint,
+            is_offline: false,
+            ..hub.clone()
+        };
+        let folder = hub.folder(&name("hf:org/model"), LM);
+        match sha {
+            COMMIT => assert_eq!(folder, Ok(lay_out(&hub, &[]))),
+            _ => {
+                fs::remove_dir_all(&hub.cache).unwrap();
+                let error = hub
+                    .folder(&name("hf:org/model"), LM)
+                    .unwrap_err()
+                    .to_string();
+                let expected = "hf:org/model: expected a commit of hexadecimal digits from the hub, \
+                                found ../../../evil";
+                assert_eq!(error, expected);
+            }
+        }
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+        let names = fs::read_dir(home.path()).unwrap();
+        assert!(names.count() <= 2, "the cache and the file");
+    }
+}
+
 /// An interrupted download leaves the reference of the previous commit, or none.
 #[test]
 fn a_reference_is_written_last() {
@@ -213,4 +262,34 @@ fn a_hub_that_is_silent_is_left() {
     let patience = std::time::Duration::from_millis(200);
     let error = crate::load::hub::download::info(repo, patience).unwrap_err();
     assert_eq!(error, "no answer within 0.2 s");
+}
+
+/// A connection that dies in the middle of a file ends the download, and leaves no part of it.
+#[test]
+fn a_download_that_stalls_is_left() {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let (home, hub) = offline();
+    let hub = Hub {
+        endpoint: format!("http://{}", listener.local_addr().unwrap()),
+        ..hub
+    };
+    std::thread::spawn(move || {
+        let (mut connection, _) = listener.accept().unwrap();
+        let _ = connection.read(&mut [0; 4096]).unwrap();
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\nx";
+        connection.write_all(head.as_bytes()).unwrap();
+        std::thread::sleep(std::time::Duration::from_secs(60));
+    });
+    let commit = crate::load::hub::download::Commit {
+        files: hub.api().unwrap().model("org/model".into()),
+        folder: home.path().join("snapshot"),
+        stalled: std::time::Duration::from_millis(200),
+    };
+    let start = std::time::Instant::now();
+    let error = commit.get("model.safetensors").unwrap_err();
+    assert!(start.elapsed().as_secs() < 20, "{error}");
+    assert!(error.contains("timeout"), "{error}");
+    let left = fs::read_dir(&commit.folder).unwrap().count();
+    assert_eq!(left, 0);
 }

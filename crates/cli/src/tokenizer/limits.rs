@@ -1,0 +1,83 @@
+//! Sizes of a tokenizer's parts, beyond which the crate `tokenizers` takes hours or all the memory, or overflows the stack.
+
+use data::BadInput;
+use serde_json::Value;
+
+/// Maximum number of normalizers: each goes over the whole text.
+pub const MAX_NORMALIZERS: usize = 64;
+
+/// Maximum bytes of a token: the crate descends once per byte of a Unigram token.
+const MAX_TOKEN: usize = 1024;
+
+/// Maximum number of added tokens, and of their bytes: the crate makes an automaton of them.
+const MAX_ADDED: usize = 1 << 16;
+const MAX_ADDED_BYTES: usize = 1 << 20;
+
+/// Maximum characters of a word: the work of WordPiece grows with their square.
+const MAX_WORD: u64 = 1000;
+
+/// Checks the model of a `tokenizer.json` and its added tokens.
+///
+/// # Errors
+/// [`BadInput`] that names the part.
+pub fn check<'a>(
+    file: &str,
+    model: &Value,
+    added: impl Iterator<Item = &'a str> + Clone,
+) -> Result<(), BadInput> {
+    let at_most = |what: &str, most: usize, found: usize| match found <= most {
+        true => Ok(()),
+        false => {
+            let what = format!("{file}: {what}");
+            Err(BadInput::new(what, format!("at most {most}"), found))
+        }
+    };
+    at_most("number of `added_tokens`", MAX_ADDED, added.clone().count())?;
+    let bytes = added.clone().map(str::len).sum();
+    at_most("bytes of all `added_tokens`", MAX_ADDED_BYTES, bytes)?;
+    let longest = tokens(model).map(str::len).max().unwrap_or(0);
+    at_most("bytes of a token of `vocab`", MAX_TOKEN, longest)?;
+    match model["max_input_chars_per_word"].as_u64() {
+        Some(found) if found > MAX_WORD => {
+            let what = format!("{file}: `max_input_chars_per_word`");
+            Err(BadInput::new(what, format!("at most {MAX_WORD}"), found))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The tokens of a vocabulary: keys of an object or, for Unigram, the first of each pair.
+fn tokens(model: &Value) -> impl Iterator<Item = &str> {
+    let vocab = &model["vocab"];
+    let keys = vocab.as_object().into_iter().flatten();
+    let pairs = vocab.as_array().into_iter().flatten();
+    keys.map(|(token, _)| &**token)
+        .chain(pairs.filter_map(|pair| pair[0].as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn parts_that_the_crate_cannot_take_are_refused() {
+        let refused = |model: Value, added: &[&str]| {
+            let checked = check("t.json", &model, added.iter().copied());
+            checked.map_or_else(|e| e.to_string(), |()| String::new())
+        };
+        let (long, fine) = ("a".repeat(10_000), "a".repeat(MAX_TOKEN));
+        assert_eq!(refused(json!({"vocab": [[fine, -1.0]]}), &[&fine]), "");
+        let expected = "t.json: bytes of a token of `vocab`: expected at most 1024, found 10000";
+        assert_eq!(refused(json!({"vocab": [[long, -1.0]]}), &[]), expected);
+        assert_eq!(refused(json!({"vocab": {long: 3}}), &[]), expected);
+        let word = json!({"vocab": {}, "max_input_chars_per_word": 1_000_000});
+        let expected = "t.json: `max_input_chars_per_word`: expected at most 1000, found 1000000";
+        assert_eq!(refused(word, &[]), expected);
+        let many = vec!["ab"; MAX_ADDED + 1];
+        assert!(refused(json!({}), &many).contains("`added_tokens`: expected at most 65536"));
+        let much = [&*"a".repeat(MAX_ADDED_BYTES), "b"];
+        assert!(refused(json!({}), &much).contains("bytes of all"));
+    }
+}
