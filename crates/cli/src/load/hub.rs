@@ -100,7 +100,9 @@ impl Hub {
         let commit = if reference.is_dir() || !data::is_regular(&reference)? {
             name.revision.clone() // a commit has no reference
         } else {
-            data::read_text_file(&reference, MAX_LINE)?.trim().to_string()
+            data::read_text_file(&reference, MAX_LINE)?
+                .trim()
+                .to_string()
         };
         let folder = repo.join("snapshots").join(&commit);
         Ok((name::is_segment(&commit) && folder.is_dir()).then_some(folder))
