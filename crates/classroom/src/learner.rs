@@ -34,11 +34,21 @@ impl Progress {
         if !path.exists() {
             return Ok(Self::default());
         }
-        let text = data::read_text(&path)?;
         let expected = "a file written by `exercises`, or no file";
+        let size = path
+            .metadata()
+            .map_err(|e| BadInput::unreadable(&path, &e))?
+            .len();
+        if size > LARGEST {
+            return Err(bad(&path, expected, format!("{size} bytes")));
+        }
+        let text = data::read_text(&path)?;
         serde_json::from_str(&text).map_err(|e| bad(&path, expected, e))
     }
 }
+
+/// Maximum bytes of a progress file, which may be a student's.
+const LARGEST: u64 = 1 << 20;
 
 /// A folder with its progress.
 #[derive(Debug)]
@@ -228,6 +238,10 @@ mod tests {
         fs::write(&file, text).unwrap();
         let mut learner = Learner::open(folder.path()).unwrap();
         assert_eq!(learner.hint(exercise).unwrap().0, 3);
+        let sparse = fs::File::create(&file).unwrap();
+        sparse.set_len(6 << 30).unwrap();
+        let large = Learner::open(folder.path()).unwrap_err().to_string();
+        assert!(large.ends_with("found 6442450944 bytes"), "{large}");
         #[cfg(unix)]
         {
             fs::remove_file(&file).unwrap();

@@ -131,7 +131,7 @@ fn becomes_another() {
 
 /// Changes mode and time of a file.
 fn changes_a_mode() {
-    let none = fs::Permissions::from_mode(0);
+    let none = fs::Permissions::from_mode(0o000);
     let mode = fs::set_permissions(given(), none);
     println!("mode: {:?}", mode.map_err(|e| e.kind()));
     let file = fs::File::open(given()).unwrap();
