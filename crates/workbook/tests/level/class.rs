@@ -202,7 +202,7 @@ fn graded(ada: &Learner, ran: &Ran) {
         .filter(|line| !line.starts_with("warning: no sandbox"));
     assert_eq!(stderr.count(), 0, "{ran:?}");
     let out = ada.folder().join("out");
-    let of = |student: &str| json(&out.join(format!("{student}.json")));
+    let of = |student: &str| json(&out.join(format!("students/{student}.json")));
     let reached = |student: &str| of(student)["reached"].as_u64().unwrap();
     let all = levels::OPS.len() as u64;
     assert!(reached("ada") > all, "{ran:?}");
