@@ -102,7 +102,7 @@ mod tests {
         {
             use std::os::unix::fs::PermissionsExt;
             std::os::unix::fs::symlink("/", root.join("link")).unwrap();
-            let closed = fs::Permissions::from_mode(0);
+            let closed = fs::Permissions::from_mode(0o000);
             fs::set_permissions(root.join("d/d/d"), closed.clone()).unwrap();
             fs::set_permissions(root.join("d"), closed).unwrap();
         }
