@@ -19,6 +19,7 @@ use crate::handout;
 use crate::learner::{PROGRESS, Progress};
 use crate::printed::printable;
 pub use files::{Entries, files_below};
+pub use names::distinct;
 use names::{is_archive, looks_like_one, meant, name_of};
 
 /// The folder that the exercise runner creates.
@@ -112,6 +113,7 @@ impl Class {
         if !are_students {
             students = students.pop().filter(holds).into_iter().collect();
         }
+        distinct(students.iter_mut().map(|student| &mut student.name));
         Ok(Self {
             students,
             not_graded,
@@ -270,6 +272,7 @@ impl Student {
 /// invalid.
 fn progress_beside(file: &Path) -> Option<Progress> {
     let folder = file.parent()?;
-    let is_there = folder.join(PROGRESS).is_file();
+    let found = folder.join(PROGRESS).symlink_metadata();
+    let is_there = found.is_ok_and(|found| found.is_file());
     is_there.then(|| Progress::read(folder).ok())?
 }

@@ -34,11 +34,14 @@ impl Progress {
         if !data::is_regular(&path)? {
             return Ok(Self::default());
         }
-        let text = data::read_text(&path)?;
         let expected = "a file written by `exercises`, or no file";
+        let text = data::read_text_file(&path, LARGEST)?;
         serde_json::from_str(&text).map_err(|e| bad(&path, expected, e))
     }
 }
+
+/// Maximum bytes of a progress file, which may be a student's.
+const LARGEST: u64 = 1 << 20;
 
 /// A folder with its progress.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 //! A formula consists of terms joined by ` / ` and ` * `, evaluated from the left. A term is
 //!
 //! - a counter of [`simt::Counts`], by its name;
-//! - `op:bar.sync`, the number of warp executions of instructions that start with it;
+//! - `op:bar.sync`, the number of warp executions of instructions that start with it, or are another spelling of it;
 //! - a size of the launch, `rows`;
 //! - a number.
 
@@ -41,10 +41,7 @@ pub fn value(formula: &str, report: &Report, sizes: &Sizes) -> Result<f64, BadIn
 
 fn term(term: &str, report: &Report, sizes: &Sizes) -> Result<f64, BadInput> {
     if let Some(form) = term.strip_prefix("op:") {
-        let lines = report
-            .lines
-            .iter()
-            .filter(|line| line.form.starts_with(form));
+        let lines = report.lines.iter().filter(|line| is_of(&line.form, form));
         return Ok(lines.map(|line| line.counts.warps).sum::<u64>() as f64);
     }
     let size = sizes.get(term).map(|&n| n as f64);
@@ -52,6 +49,21 @@ fn term(term: &str, report: &Report, sizes: &Sizes) -> Result<f64, BadInput> {
         .or_else(|| counter(term, &report.total))
         .or_else(|| term.parse().ok());
     found.ok_or_else(|| BadInput::new("a formula", "a counter, op:, a size or a number", term))
+}
+
+/// Whether an instruction is one of a form that a limit names. A barrier of the block has several spellings, and with
+/// `.red` it also reduces.
+fn is_of(found: &str, form: &str) -> bool {
+    found.starts_with(form) || form == "bar.sync" && is_barrier(found)
+}
+
+fn is_barrier(form: &str) -> bool {
+    let mut parts = form.split('.');
+    if !matches!(parts.next(), Some("bar" | "barrier")) {
+        return false;
+    }
+    let kind = parts.find(|part| *part != "cta");
+    matches!(kind, Some("sync" | "red"))
 }
 
 /// Returns a counter by name.
@@ -64,7 +76,7 @@ fn counter(name: &str, counts: &Counts) -> Option<f64> {
 pub fn costliest<'a>(formula: &str, report: &'a Report) -> Vec<&'a simt::Line> {
     let name = formula.split_whitespace().next().unwrap_or_default();
     let cost = |line: &simt::Line| match name.strip_prefix("op:") {
-        Some(form) if line.form.starts_with(form) => line.counts.warps as f64,
+        Some(form) if is_of(&line.form, form) => line.counts.warps as f64,
         Some(_) => 0.,
         None => counter(name, &line.counts).unwrap_or(0.),
     };
@@ -97,6 +109,28 @@ mod tests {
         );
         for wrong in ["", "columns", "rows + 1", "rows /"] {
             assert!(value(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn every_spelling_of_a_barrier_counts() {
+        for form in [
+            "bar.sync",
+            "bar.cta.sync",
+            "barrier.sync",
+            "barrier.sync.aligned",
+            "barrier.cta.sync.aligned",
+            "bar.red.popc.u32",
+        ] {
+            assert!(is_of(form, "bar.sync"), "{form}");
+        }
+        for form in [
+            "bar.warp.sync",
+            "barrier.cluster.arrive",
+            "bar.arrive",
+            "mul.f32",
+        ] {
+            assert!(!is_of(form, "bar.sync"), "{form}");
         }
     }
 }

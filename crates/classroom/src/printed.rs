@@ -7,9 +7,15 @@ const SHOWN: usize = 20;
 const WIDTH: usize = 200;
 
 /// Replaces characters that a console would interpret or XML forbids by U+FFFD: control characters except
-/// tabs, and two noncharacters (XML 1.0, section 2.2).
+/// tabs, line and paragraph separators, marks that turn the direction of a text, and two noncharacters (XML 1.0,
+/// section 2.2).
 pub fn printable(text: &str) -> String {
-    let is_unfit = |c: char| c.is_control() && c != '\t' || matches!(c, '\u{fffe}' | '\u{ffff}');
+    let turns = |c: char| {
+        let marks = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}');
+        marks || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    let breaks = |c: char| matches!(c, '\u{2028}' | '\u{2029}' | '\u{fffe}' | '\u{ffff}');
+    let is_unfit = |c: char| c.is_control() && c != '\t' || breaks(c) || turns(c);
     text.replace(is_unfit, "\u{fffd}")
 }
 
@@ -38,5 +44,6 @@ mod tests {
         let text = "a\tb\u{1b}[2Jc\u{fffe}d\u{ffff}e\u{85}f\u{0}g\n";
         assert_eq!(printable(text), "a\tb�[2Jc�d�e�f�g�");
         assert_eq!(printable("−∞ 𝛼 日"), "−∞ 𝛼 日");
+        assert_eq!(printable("a\u{202e}b\u{2028}c\u{2066}d"), "a�b�c�d");
     }
 }

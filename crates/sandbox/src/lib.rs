@@ -7,8 +7,8 @@
 //! |:--|:--|:--|:--|
 //! | wall-clock time; output that is kept | yes | yes | yes |
 //! | CPU time, address space, open files, size of a file | yes | yes | no |
-//! | the whole process group is killed at the end | nothing can leave it | yes | no |
-//! | files: reads what is listed, writes one folder | Landlock | no | no |
+//! | the whole process group is killed at the end, and with this process | nothing can leave it | yes | no |
+//! | files: reads what is listed, writes one folder; no owner, mode or attribute | Landlock, seccomp | no | no |
 //! | no network, no other process, no way out of the limits | seccomp | no | no |
 //!
 //! [`available`] says whether the middle column holds here, as it does not in a container whose own filter forbids

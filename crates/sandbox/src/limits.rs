@@ -46,7 +46,8 @@ impl Limits {
         self
     }
 
-    /// Allows child processes: at most `count` processes and threads at a time. Without it there are threads only.
+    /// Allows child processes: at most `count` processes and threads at a time. Without it there are threads only. It is
+    /// for a compiler: its linker also changes modes of files and sends signals, which other programs may not.
     pub fn processes(mut self, count: u64) -> Self {
         self.processes = count;
         self

@@ -1,9 +1,7 @@
 //! Landlock and seccomp: what a program reads and writes, and the calls that it may not make.
-//!
-//! seccomp's list is one of refusals, not of permissions: a compiler, a linker and a program of candle make too many
-//! calls. The refused ones reach another process, the network, the kernel's settings or memory that no limit counts.
 
-use std::collections::BTreeMap;
+mod calls;
+
 use std::io;
 use std::thread;
 
@@ -11,11 +9,7 @@ use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
     RulesetAttr, RulesetCreated, RulesetCreatedAttr, Scope, path_beneath_rules,
 };
-use libc::c_long;
-use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, TargetArch, apply_filter,
-};
+use seccompiler::{BpfProgram, apply_filter};
 
 use crate::{Limits, Reason};
 
@@ -55,7 +49,7 @@ pub fn available() -> Result<(), Reason> {
 impl Jail {
     pub fn new(limits: &Limits) -> io::Result<Option<Self>> {
         let forks = limits.processes > 0;
-        let calls = calls(forks).map_err(io::Error::other)?;
+        let calls = calls::refused(forks).map_err(io::Error::other)?;
         let files = Some(files(limits)?);
         Ok(Some(Self { files, calls }))
     }
@@ -67,7 +61,8 @@ impl Jail {
         let files = self.files.take().ok_or_else(refused)?;
         // An error of landlock's, which would say more, might allocate.
         files.restrict_self().map_err(|_| refused())?;
-        let [first, last] = &self.calls;
+        let [first, last] = &mut self.calls;
+        calls::allow_own_signals(first);
         apply_filter(first).map_err(|_| refused())?;
         apply_filter(last).map_err(|_| refused())
     }
@@ -117,136 +112,4 @@ fn files(limits: &Limits) -> io::Result<RulesetCreated> {
         ruleset = ruleset.add_rule(beneath).map_err(other)?;
     }
     Ok(ruleset)
-}
-
-/// Refused with "operation not permitted".
-const REFUSED: &[c_long] = &[
-    // The network. io_uring makes sockets without the call.
-    libc::SYS_socket,
-    libc::SYS_io_uring_setup,
-    // Other processes: their memory, their files, signals to them.
-    libc::SYS_ptrace,
-    libc::SYS_process_vm_readv,
-    libc::SYS_process_vm_writev,
-    libc::SYS_process_madvise,
-    libc::SYS_pidfd_open,
-    libc::SYS_pidfd_getfd,
-    libc::SYS_pidfd_send_signal,
-    libc::SYS_kcmp,
-    libc::SYS_kill,
-    libc::SYS_tkill,
-    libc::SYS_rt_sigqueueinfo,
-    libc::SYS_rt_tgsigqueueinfo,
-    // Ways out of the process group and of the limits.
-    libc::SYS_setsid,
-    libc::SYS_setpgid,
-    libc::SYS_setrlimit,
-    libc::SYS_unshare,
-    libc::SYS_setns,
-    // Memory that no limit counts, and that may stay.
-    libc::SYS_memfd_create,
-    libc::SYS_shmget,
-    libc::SYS_msgget,
-    libc::SYS_semget,
-    libc::SYS_mq_open,
-    libc::SYS_add_key,
-    libc::SYS_request_key,
-    libc::SYS_keyctl,
-    // The machine.
-    libc::SYS_bpf,
-    libc::SYS_perf_event_open,
-    libc::SYS_userfaultfd,
-    libc::SYS_mount,
-    libc::SYS_umount2,
-    libc::SYS_fsopen,
-    libc::SYS_open_tree,
-    libc::SYS_move_mount,
-    libc::SYS_pivot_root,
-    libc::SYS_chroot,
-    libc::SYS_open_by_handle_at,
-    libc::SYS_swapon,
-    libc::SYS_swapoff,
-    libc::SYS_reboot,
-    libc::SYS_kexec_load,
-    libc::SYS_init_module,
-    libc::SYS_finit_module,
-    libc::SYS_delete_module,
-    libc::SYS_settimeofday,
-    libc::SYS_clock_settime,
-    libc::SYS_clock_adjtime,
-    libc::SYS_adjtimex,
-    libc::SYS_sethostname,
-    libc::SYS_setdomainname,
-    libc::SYS_acct,
-    libc::SYS_quotactl,
-    libc::SYS_syslog,
-];
-
-/// Calls that start a process and not a thread, on x86-64.
-#[cfg(target_arch = "x86_64")]
-const FORKS: [c_long; 2] = [libc::SYS_fork, libc::SYS_vfork];
-#[cfg(not(target_arch = "x86_64"))]
-const FORKS: [c_long; 0] = [];
-
-/// The same call with the numbers of the x32 ABI, which have this bit.
-const X32: c_long = 0x4000_0000;
-
-/// The filters, for a program that may start processes if `forks`.
-fn calls(forks: bool) -> Result<[BpfProgram; 2], seccompiler::BackendError> {
-    let mut rules: BTreeMap<c_long, Vec<SeccompRule>> = BTreeMap::new();
-    let mut refuse = |call: c_long, rule: Vec<SeccompRule>| {
-        if cfg!(target_arch = "x86_64") {
-            rules.insert(call | X32, rule.clone());
-        }
-        rules.insert(call, rule);
-    };
-    REFUSED.iter().for_each(|&call| refuse(call, vec![]));
-    // A new limit; to read one is allowed.
-    let new_limit = condition(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
-    refuse(libc::SYS_prlimit64, vec![new_limit]);
-    if forks {
-        // In a namespace of users it would be the superuser.
-        let bit = libc::CLONE_NEWUSER as u64;
-        let is_set = SeccompCmpOp::MaskedEq(bit);
-        let namespace = condition(0, SeccompCmpArgLen::Qword, is_set, bit)?;
-        refuse(libc::SYS_clone, vec![namespace]);
-    } else {
-        // std starts some programs with one, which reaches nothing outside.
-        refuse(libc::SYS_socketpair, vec![]);
-        FORKS.iter().for_each(|&call| refuse(call, vec![]));
-        let thread = libc::CLONE_THREAD as u64;
-        let of_none = SeccompCmpOp::MaskedEq(thread);
-        let process = condition(0, SeccompCmpArgLen::Qword, of_none, 0)?;
-        refuse(libc::SYS_clone, vec![process]);
-    }
-    // A filter cannot read clone3's flags, which are in memory. Without the call, libraries take `clone`.
-    let mut missing = BTreeMap::from([(libc::SYS_clone3, vec![])]);
-    if cfg!(target_arch = "x86_64") {
-        missing.insert(libc::SYS_clone3 | X32, vec![]);
-    }
-    Ok([filter(rules, libc::EPERM)?, filter(missing, libc::ENOSYS)?])
-}
-
-fn condition(
-    argument: u8,
-    length: SeccompCmpArgLen,
-    operator: SeccompCmpOp,
-    value: u64,
-) -> Result<SeccompRule, seccompiler::BackendError> {
-    SeccompRule::new(vec![SeccompCondition::new(
-        argument, length, operator, value,
-    )?])
-}
-
-fn filter(
-    rules: BTreeMap<c_long, Vec<SeccompRule>>,
-    error: i32,
-) -> Result<BpfProgram, seccompiler::BackendError> {
-    let arch = if cfg!(target_arch = "x86_64") {
-        TargetArch::x86_64
-    } else {
-        TargetArch::aarch64
-    };
-    let refuse = SeccompAction::Errno(error.cast_unsigned());
-    SeccompFilter::new(rules, SeccompAction::Allow, refuse, arch)?.try_into()
 }

@@ -11,6 +11,11 @@ pub fn prepare(_: &mut Command, _: &Limits) -> io::Result<()> {
     Ok(())
 }
 
+/// Nothing here ends a program with this process.
+pub fn watch(_: &Child) -> io::Result<Option<Child>> {
+    Ok(None)
+}
+
 pub fn has_ended(child: &mut Child) -> io::Result<bool> {
     Ok(child.try_wait()?.is_some())
 }

@@ -51,6 +51,8 @@ impl Outcome {
 #[derive(Debug)]
 pub struct Running {
     child: Option<Child>,
+    /// Kills it if this process ends before it.
+    watcher: Option<Child>,
     /// Its stdin, for the caller to take.
     pub stdin: Option<ChildStdin>,
     /// Its stdout, for the caller to take; otherwise [`wait`](Self::wait) reads it.
@@ -85,13 +87,17 @@ pub fn spawn_with(
     process::prepare(&mut command, limits)?;
     let begin = Instant::now();
     let mut child = command.spawn()?;
-    Ok(Running {
+    let watched = process::watch(&child);
+    let mut running = Running {
         stdin: child.stdin.take(),
         stdout: child.stdout.take(),
         child: Some(child),
+        watcher: None,
         limits: limits.clone(),
         begin,
-    })
+    };
+    running.watcher = watched?;
+    Ok(running)
 }
 
 /// Runs a program without input to its end, or to the end of its time.
@@ -130,6 +136,7 @@ impl Running {
             thread::sleep(pause);
             pause = (2 * pause).min(Duration::from_millis(5));
         }
+        self.dismiss();
         let ended = process::end(&mut child)?;
         let wall = self.begin.elapsed();
         let last = Instant::now() + STRAGGLERS;
@@ -147,8 +154,19 @@ impl Running {
     }
 }
 
+impl Running {
+    /// Ends the watcher before the program's number may become another's.
+    fn dismiss(&mut self) {
+        if let Some(mut watcher) = self.watcher.take() {
+            // It may have been killed by hand.
+            let _ = watcher.kill().and_then(|()| watcher.wait());
+        }
+    }
+}
+
 impl Drop for Running {
     fn drop(&mut self) {
+        self.dismiss();
         if let Some(mut child) = self.child.take() {
             // There is nobody to tell.
             let _ = process::end(&mut child);

@@ -3,7 +3,7 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use rlimit::Resource;
@@ -60,6 +60,19 @@ fn die_with(parent: u32) -> io::Result<()> {
 #[cfg(not(target_os = "linux"))]
 fn die_with(_: u32) -> io::Result<()> {
     Ok(())
+}
+
+/// Starts a shell that kills the process group of `leader` when this process ends, however it does: the pipe that it
+/// reads closes. The kernel's signal to the leader alone is lost when another of its threads becomes a new program.
+pub fn watch(leader: &Child) -> io::Result<Option<Child>> {
+    let script = format!(
+        "trap '' INT TERM HUP; read -r end; kill -s KILL -- -{}",
+        leader.id()
+    );
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", &script]).env_clear().process_group(0);
+    shell.stdin(Stdio::piped()).stdout(Stdio::null());
+    shell.stderr(Stdio::null()).spawn().map(Some)
 }
 
 /// Soft and hard limits, none above the hard limits of this process, which only the superuser may raise.

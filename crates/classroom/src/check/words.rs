@@ -1,4 +1,5 @@
-//! Forbidden words in regions: they read other files at compile time, or run code before the check.
+//! Forbidden words in regions: they read other files at compile time, run code before the check, or are machine code,
+//! which the lint `unsafe_code` misses in a naked function.
 //!
 //! Where there is a sandbox, such a file could not be read anyway. Elsewhere this prevents handing in a clone's solution
 //! by its path.
@@ -7,8 +8,8 @@ use crate::exercise::Language;
 use crate::source::regions;
 
 /// Words of Rust: other files as code (`#[path]` needs `mod`) or as constants, code before `main`, and names
-/// for the linker.
-const OF_RUST: [&str; 7] = [
+/// for the linker, and machine code.
+const OF_RUST: [&str; 11] = [
     "include",
     "include_str",
     "include_bytes",
@@ -16,6 +17,10 @@ const OF_RUST: [&str; 7] = [
     "link_section",
     "no_mangle",
     "export_name",
+    "naked",
+    "naked_asm",
+    "asm",
+    "global_asm",
 ];
 
 /// Words of CUDA.
@@ -65,7 +70,7 @@ fn found(code: &str, words: &[&str], language: Language) -> Option<String> {
     let mut parts = code.split(|c: char| !c.is_alphanumeric() && c != '_');
     let word = parts.find(|part| words.contains(part))?;
     Some(format!(
-        "expected a region that includes no other file and runs no code before `main`, found the word `{word}`"
+        "expected a region that includes no other file, runs no code before `main` and has no machine code, found the word `{word}`"
     ))
 }
 
@@ -101,6 +106,10 @@ mod tests {
             "#[unsafe(link_section = \".init_array\")]",
             "#[unsafe(no_mangle)]",
             "#[unsafe(export_name = \"main\")]",
+            "#[unsafe(naked)]",
+            "core::arch::naked_asm!(\"ret\")",
+            "core::arch::asm!(\"nop\")",
+            "global_asm! { \"\" }",
             "let s = \"// \"; include!(\"s.rs\")",
             "/* // */ include!(s)",
         ] {

@@ -1,5 +1,6 @@
 //! Guesses from file names.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::exercise::{Exercise, Language, nearest};
@@ -11,6 +12,19 @@ const ARCHIVES: [&str; 9] = ["zip", "tar", "gz", "tgz", "bz2", "xz", "zst", "7z"
 pub fn name_of(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default();
     name.to_string_lossy().into_owned()
+}
+
+/// Numbers the names that occur more than once: `ada.rs` next to `ada.ptx`, or two that only other bytes than UTF-8
+/// tell apart.
+pub fn distinct<'n>(names: impl Iterator<Item = &'n mut String>) {
+    let mut taken = BTreeSet::new();
+    for name in names {
+        let numbered = (2..).map(|number| format!("{name} ({number})"));
+        let mut all = std::iter::once(name.clone()).chain(numbered);
+        if let Some(free) = all.find(|name| taken.insert(name.clone())) {
+            *name = free;
+        }
+    }
 }
 
 /// The extension of a file name, in lower case.
@@ -60,7 +74,14 @@ fn original(stem: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::original;
+    use super::{distinct, original};
+
+    #[test]
+    fn names_become_distinct() {
+        let mut names = ["ada", "ada", "ada (2)", "bob"].map(String::from);
+        distinct(names.iter_mut());
+        assert_eq!(names, ["ada", "ada (2)", "ada (2) (2)", "bob"]);
+    }
 
     #[test]
     fn a_copy_has_the_name_of_its_original() {

@@ -88,3 +88,16 @@ fn an_odd_progress_is_no_panic() {
         assert!(bad.ends_with(expected), "{bad}");
     }
 }
+
+/// A file with a hole takes no space on the disk.
+#[test]
+fn a_progress_has_a_size() {
+    let folder = tempfile::tempdir().unwrap();
+    let sparse = fs::File::create(folder.path().join(PROGRESS)).unwrap();
+    sparse.set_len(6 << 30).unwrap();
+    let large = Learner::open(folder.path()).unwrap_err().to_string();
+    assert!(
+        large.ends_with("expected at most 1048576 bytes, found 6442450944"),
+        "{large}"
+    );
+}

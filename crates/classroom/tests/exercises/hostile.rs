@@ -62,6 +62,8 @@ fn no_submission_is_unsafe() {
         "#[expect(unsafe_code)] { unsafe { std::env::set_var(\"A\", \"b\") } }",
         "unsafe extern \"C\" { safe fn abort() -> !; } abort();",
         "struct S; unsafe impl Send for S {}",
+        // The lint misses this one.
+        "#[unsafe(naked)] extern \"C\" fn harm() { core::arch::naked_asm!(\"ret\") } harm();",
     ] {
         let failure = failure(line);
         assert_eq!(failure.by, Part::Text, "{line}: {}", failure.line);

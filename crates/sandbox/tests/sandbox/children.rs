@@ -4,7 +4,9 @@ use std::env;
 use std::fs;
 use std::io::Write;
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
@@ -21,6 +23,10 @@ const PROGRAMS: &[(&str, fn())] = &[
     ("prints_for_ever", prints_for_ever),
     ("raises_its_limits", raises_its_limits),
     ("leaves_a_program", leaves_a_program),
+    ("becomes_another", becomes_another),
+    ("changes_a_mode", changes_a_mode),
+    ("makes_calls", makes_calls),
+    ("aborts", || std::process::abort()),
 ];
 
 /// The program that a test has started, in a process of this binary; in the others nothing.
@@ -117,12 +123,50 @@ fn raises_its_limits() {
     );
 }
 
+/// Replaces this program by another from a thread, which loses the kernel's promise to kill it.
+fn becomes_another() {
+    let other = || Command::new("sleep").arg("1000").exec();
+    println!("{:?}", thread::spawn(other).join());
+}
+
+/// Changes mode and time of a file.
+fn changes_a_mode() {
+    let none = fs::Permissions::from_mode(0o000);
+    let mode = fs::set_permissions(given(), none);
+    println!("mode: {:?}", mode.map_err(|e| e.kind()));
+    let file = fs::File::open(given()).unwrap();
+    let time = file.set_modified(std::time::SystemTime::UNIX_EPOCH);
+    println!("time: {:?}", time.map_err(|e| e.kind()));
+    let owner = std::os::unix::fs::chown(given(), Some(0), Some(0));
+    println!("owner: {:?}", owner.map_err(|e| e.kind()));
+}
+
+/// Makes the calls whose numbers are given, with the process that started this one as their arguments.
+fn makes_calls() {
+    let parent = std::os::unix::process::parent_id();
+    for call in given().split_whitespace() {
+        let call = call.parse().unwrap();
+        // SAFETY: none of the calls reads or writes memory before it is refused; 0 is no address.
+        let made = unsafe { libc::syscall(call, parent, parent, 0, 0, 0, 0) };
+        let error = std::io::Error::last_os_error().raw_os_error();
+        println!(
+            "call {call}: {}",
+            if made == -1 { error } else { None }.unwrap_or(0)
+        );
+    }
+}
+
 /// Starts a program in a sandbox of its own, and ends without waiting for it.
 fn leaves_a_program() {
-    let limits = sandbox::Limits::new(Duration::from_secs(1000));
-    let mut command = Command::new("sleep");
-    command.arg("1000");
+    let limits = sandbox::Limits::new(Duration::from_secs(1000)).readable(super::this());
+    let mut command = super::child(&given(), "");
+    if given() == "sleep" {
+        command = Command::new("sleep");
+        command.arg("1000");
+    }
     let running = sandbox::spawn(command, &limits).unwrap();
+    // Time to become another.
+    thread::sleep(Duration::from_millis(500));
     println!("number {}", running.id());
     std::process::abort();
 }

@@ -67,6 +67,29 @@ fn only_one_folder_is_written() {
 }
 
 #[test]
+fn no_mode_time_or_owner_changes() {
+    if !is_available("a submission that changes modes") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("another's.rs");
+    fs::write(&file, "kept").unwrap();
+    let before = fs::metadata(&file).unwrap();
+    for limits in [limits(), limits().writable(folder.path())] {
+        let said = said(&run(
+            child("changes_a_mode", &file),
+            &limits.readable(&file),
+        ));
+        for line in ["mode: Err(Perm", "time: Err(Perm", "owner: Err(Perm"] {
+            assert!(said.contains(line), "{said}");
+        }
+    }
+    let after = fs::metadata(&file).unwrap();
+    assert_eq!(before.permissions(), after.permissions());
+    assert_eq!(before.modified().unwrap(), after.modified().unwrap());
+}
+
+#[test]
 fn nothing_connects() {
     if !is_available("a submission's network") {
         return;

@@ -114,13 +114,48 @@ fn a_program_that_is_dropped_is_killed() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_program_ends_with_the_one_that_started_it() {
-    let output = child("leaves_a_program", "").output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let id = said
-        .split("number ")
-        .nth(1)
-        .and_then(|rest| rest.split_whitespace().next());
-    assert!(ends(id.unwrap_or_else(|| panic!("{said}"))));
+    for program in ["sleep", "becomes_another"] {
+        let output = child("leaves_a_program", program).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let id = said
+            .split("number ")
+            .nth(1)
+            .and_then(|rest| rest.split_whitespace().next());
+        assert!(ends(id.unwrap_or_else(|| panic!("{program}: {said}"))));
+    }
+}
+
+/// Priorities, shared memory, signals and the promise to end with this process.
+#[cfg(target_os = "linux")]
+#[test]
+fn calls_that_reach_others_are_refused() {
+    if !is_available("calls of a submission that reach others") {
+        return;
+    }
+    let calls = [
+        libc::SYS_setpriority,
+        libc::SYS_sched_setscheduler,
+        libc::SYS_sched_setattr,
+        libc::SYS_sched_setaffinity,
+        libc::SYS_ioprio_set,
+        libc::SYS_shmat,
+        libc::SYS_shmctl,
+        libc::SYS_msgctl,
+        libc::SYS_semctl,
+        libc::SYS_tgkill,
+        libc::SYS_rt_sigqueueinfo,
+        libc::SYS_setxattr,
+    ];
+    let numbers: Vec<String> = calls.iter().map(ToString::to_string).collect();
+    let said = said(&run(child("makes_calls", numbers.join(" ")), &limits()));
+    for call in calls {
+        let refused = format!("call {call}: {}", libc::EPERM);
+        assert!(said.contains(&refused), "{refused}: {said}");
+    }
+    // A program may still end itself.
+    let aborted = run(child("aborts", ""), &limits());
+    let signal = std::os::unix::process::ExitStatusExt::signal(&aborted.status);
+    assert_eq!(signal, Some(libc::SIGABRT));
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod oracle;
 mod report;
 mod run;
 mod rung;
+mod scratch;
 mod texts;
 mod watch;
 
@@ -157,10 +158,10 @@ enum Command {
 /// What `grade` writes.
 const GRADES: &str = "\
 Results in the folder of `--out`:
-  STUDENT.json    milestones and counts of a submission, written as soon as it is graded
-  grades.json     all of them
-  junit.xml       one suite per student, one case per milestone
-  leaderboard.md  the class by milestones, and its kernels by simulated cost
+  students/STUDENT.json  milestones and counts of a submission, written as soon as it is graded
+  grades.json            all of them
+  junit.xml              one suite per student, one case per milestone
+  leaderboard.md         the class by milestones, and its kernels by simulated cost
 
 `by` in the JSON files is the milestone that is not reached, `compile` for a submission that does not
 compile, or `unchecked` for one that could not be checked on this machine.";

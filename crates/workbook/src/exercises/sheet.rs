@@ -40,7 +40,7 @@ pub fn csv(grades: &[Grade]) -> Result<String> {
 
 /// Prefixes a field that a spreadsheet would evaluate with `'`, because the text may be a student's.
 fn text(field: &str) -> String {
-    if field.starts_with(['=', '+', '-', '@']) {
+    if field.starts_with(['=', '+', '-', '@', '\t', '\r']) {
         format!("'{field}")
     } else {
         field.to_owned()
@@ -70,6 +70,8 @@ mod tests {
             first_prediction: None,
         };
         let table = csv(&[grade("ada", None), grade("=1+1", Some("a, \"b\""))])?;
+        let tab = csv(&[grade("\t=1+1", None)])?;
+        assert!(tab.contains("'\t=1+1,01-guard"), "{tab}");
         let expected = "\
 student,exercise,graded,passed,by,line,seed,seconds,hints_used,first_prediction
 ada,01-guard,false,true,,,7,0.5,,

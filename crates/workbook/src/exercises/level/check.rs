@@ -1,5 +1,8 @@
 //! Decides about the methods of a learner's level.
 
+mod difference;
+mod kernels;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,16 +10,17 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Result;
-use candle_core::DType;
 use classroom::printable;
 use cli::own::OwnLevel;
 use cli::{files, toolkit};
 use levels::Level;
 use sandbox::{Killed, Limits, Outcome};
-use tempfile::TempDir;
 
-use super::child::{self, Counts, Found, Output, Ran, Times};
-use super::oracle::{Expected, expected};
+use self::difference::difference;
+use self::kernels::Kernels;
+use super::child::{self, Counts, Found, Ran, Times};
+use super::oracle::expected;
+use super::scratch::Scratch;
 
 /// Runs the methods of one level, each in a process of its own.
 pub struct Checker<'l> {
@@ -25,7 +29,8 @@ pub struct Checker<'l> {
     program: &'l Path,
     /// Time limit of a method.
     limit: Duration,
-    folder: TempDir,
+    folder: Scratch,
+    kernels: Kernels,
 }
 
 /// What was counted of a method that is right, or one line that names the fault, its file and its line.
@@ -40,6 +45,14 @@ pub struct Right {
     pub files: BTreeSet<PathBuf>,
 }
 
+/// Kernels that a method's calls launch at most.
+const MOST: usize = 100;
+
+/// Names of all kernels.
+fn entries(ran: &[Ran]) -> BTreeSet<&String> {
+    ran.iter().flat_map(|ran| &ran.entries).collect()
+}
+
 /// Limit of a method's address space in bytes.
 const MEMORY: u64 = 8 << 30;
 
@@ -50,7 +63,8 @@ impl<'l> Checker<'l> {
             level,
             program,
             limit,
-            folder: tempfile::tempdir()?,
+            folder: Scratch::new()?,
+            kernels: Kernels::of(level.folder()),
         })
     }
 
@@ -62,17 +76,37 @@ impl<'l> Checker<'l> {
         if let Some(line) = self.refused(method, &ended, &file) {
             return Ok(Err(line));
         }
-        let ran: Vec<Ran> = child::read(&file)?;
+        let ran: Vec<Ran> = match child::read(&file) {
+            Ok(ran) => ran,
+            Err(error) => return Ok(Err(self.at(method, &one_line(&error.to_string())))),
+        };
+        Ok(match self.fault(method, &ran, seed)? {
+            Some(line) => Err(line),
+            None => Ok(Right {
+                counts: ran.last().map_or(Counts::default(), |ran| ran.counts),
+                files: entries(&ran)
+                    .iter()
+                    .map(|e| self.kernels.file_of(e))
+                    .collect(),
+            }),
+        })
+    }
+
+    /// The line about the first fault in what a child wrote, which has one outcome per call.
+    fn fault(&self, method: &str, ran: &[Ran], seed: u64) -> Result<Option<String>> {
+        let calls = child::all().len();
+        if ran.len() != calls {
+            let what = format!("expected {calls} calls, found {}", ran.len());
+            return Ok(Some(self.at(method, &what)));
+        }
         for (i, ran) in ran.iter().enumerate() {
             if let Some(line) = self.wrong(method, ran, seed, i)? {
-                return Ok(Err(line));
+                return Ok(Some(line));
             }
         }
-        let entries = ran.iter().flat_map(|ran| &ran.entries);
-        Ok(Ok(Right {
-            counts: ran.last().map_or(Counts::default(), |ran| ran.counts),
-            files: entries.map(|entry| self.file_of(entry)).collect(),
-        }))
+        let kernels = entries(ran).len();
+        let what = format!("expected at most {MOST} kernels, found {kernels}");
+        Ok((kernels > MOST).then(|| self.at(method, &what)))
     }
 
     /// Times one method next to `levels`.
@@ -84,7 +118,10 @@ impl<'l> Checker<'l> {
         let ended = self.child(&args, &file)?;
         match self.refused(method, &ended, &file) {
             Some(line) => Ok(Err(line)),
-            None => Ok(Ok(child::read(&file)?)),
+            None => {
+                Ok(child::read(&file)
+                    .map_err(|error| self.at(method, &one_line(&error.to_string()))))
+            }
         }
     }
 
@@ -122,7 +159,8 @@ impl<'l> Checker<'l> {
             limits = limits
                 .readable(self.program)
                 .readable(self.level.folder())
-                .writable(self.folder.path());
+                .writable(self.folder.path())
+                .file_size(1 << 26);
             // What a kernel in CUDA C++ is compiled with.
             let toolkits = toolkit::named().map(|(_, root)| root).into_iter();
             let headers = files::find("kernels/src").ok();
@@ -178,7 +216,7 @@ impl<'l> Checker<'l> {
         let status = ended.status;
         // A method that ends the process with code 0 has written nothing.
         (!status.success() || !file.is_file()).then(|| {
-            let said = said.map_or(String::new(), |said| format!(": {}", printable(&said[7..])));
+            let said = said.map_or(String::new(), |said| format!(": {}", one_line(&said[7..])));
             self.at(method, &format!("ended early ({status}){said}"))
         })
     }
@@ -194,9 +232,9 @@ impl<'l> Checker<'l> {
                 Some(rest) => format!(
                     "{}/kernels/{}",
                     self.level.folder().display(),
-                    with_line(rest)
+                    with_line(&one_line(rest))
                 ),
-                None => self.at(method, &printable(error)),
+                None => self.at(method, &one_line(error)),
             }));
         }
         let all = expected(&child::draw(method, seed, index)?)?;
@@ -234,7 +272,7 @@ impl<'l> Checker<'l> {
         } = found;
         let (file, line) = match source {
             Some((file, line)) => (PathBuf::from(file), *line),
-            None => (self.file_of(entry), *line),
+            None => (self.kernels.file_of(entry), *line),
         };
         let own = self.level.folder().canonicalize().unwrap_or_default();
         let short = file
@@ -242,25 +280,18 @@ impl<'l> Checker<'l> {
             .map(Path::to_path_buf)
             .unwrap_or(file);
         let place = self.level.folder().join(short);
-        format!("{}:{line}: {method}: {what}", place.display())
-    }
-
-    /// The file in `kernels/` that has an entry.
-    fn file_of(&self, entry: &str) -> PathBuf {
-        let files = fs::read_dir(self.level.folder().join("kernels"));
-        let mut files: Vec<PathBuf> = files
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|e| e.path())
-            .collect();
-        files.sort();
-        let has = |file: &PathBuf| fs::read_to_string(file).is_ok_and(|text| text.contains(entry));
-        let file = files.into_iter().find(has);
-        let name = file.as_ref().and_then(|file| file.file_name());
-        Path::new("kernels").join(name.unwrap_or(entry.as_ref()))
+        one_line(&format!("{}:{line}: {method}: {what}", place.display()))
     }
 }
+
+/// What a submission wrote, fit for a line of a terminal.
+fn one_line(text: &str) -> String {
+    let short: String = text.chars().take(WIDTH).collect();
+    printable(&short)
+}
+
+/// Maximum characters of a line from a submission.
+const WIDTH: usize = 1000;
 
 /// `norm.ptx: line 7: …` → `norm.ptx:7: …`
 fn with_line(text: &str) -> String {
@@ -272,54 +303,7 @@ fn panic(stderr: &str) -> Option<(String, String)> {
     let (_, panic) = stderr.split_once("panicked at ")?;
     let (place, why) = panic.split_once(":\n")?;
     let why = why.lines().next().unwrap_or_default();
-    Some((place.to_owned(), printable(why)))
-}
-
-/// The first difference between results; `None` within rounding errors.
-fn difference(expected: &[Expected], found: &[Output], dtype: DType) -> Option<String> {
-    if expected.len() != found.len() {
-        return Some(format!(
-            "expected {} results, found {}",
-            expected.len(),
-            found.len()
-        ));
-    }
-    for (i, (right, found)) in expected.iter().zip(found).enumerate() {
-        let which = match expected.len() {
-            1 => String::new(),
-            _ => format!("result {i}: "),
-        };
-        if right.shape != found.shape {
-            return Some(format!(
-                "{which}expected the shape {:?}, found {:?}",
-                right.shape, found.shape
-            ));
-        }
-        if found.dtype != dtype.as_str() && found.dtype != "u32" {
-            return Some(format!(
-                "{which}expected {}, found {}",
-                dtype.as_str(),
-                found.dtype
-            ));
-        }
-        let largest = right.values.iter().fold(1f64, |max, x| max.max(x.abs()));
-        for (j, (value, bits)) in right.values.iter().zip(&found.bits).enumerate() {
-            let y = f64::from_bits(*bits);
-            let tolerance = match (&*found.dtype, dtype) {
-                ("u32", _) => 0.,
-                (_, DType::BF16) => 3e-2 * largest,
-                _ => 1e-4 * value.abs().max(1.),
-            };
-            let apart = (y - value).abs();
-            // A NaN is within no tolerance.
-            if apart.is_nan() || apart > tolerance {
-                return Some(format!(
-                    "{which}element {j}: expected {value:.6}, found {y:.6}"
-                ));
-            }
-        }
-    }
-    None
+    Some((one_line(place), one_line(why)))
 }
 
 /// Counts of level 1's method, and the least bytes, which the milestones compare with.
@@ -359,40 +343,5 @@ mod tests {
         );
         assert_eq!(panic(said), Some(expected));
         assert_eq!(panic("error: no"), None);
-    }
-
-    #[test]
-    fn a_difference_is_named() {
-        let right = [Expected {
-            shape: vec![2],
-            values: vec![1., -2.],
-        }];
-        let found = |values: &[f64], dtype: &str| {
-            [Output {
-                shape: vec![values.len()],
-                dtype: dtype.into(),
-                bits: values.iter().map(|x| x.to_bits()).collect(),
-            }]
-        };
-        let line = |values: &[f64], dtype| difference(&right, &found(values, dtype), DType::F32);
-        assert_eq!(line(&[1., -2.], "f32"), None);
-        let expected = |text: &str| Some(text.to_owned());
-        assert_eq!(
-            line(&[1., -2.1], "f32"),
-            expected("element 1: expected -2.000000, found -2.100000")
-        );
-        assert_eq!(
-            line(&[f64::NAN, -2.], "f32"),
-            expected("element 0: expected 1.000000, found NaN")
-        );
-        assert_eq!(
-            line(&[1.], "f32"),
-            expected("expected the shape [2], found [1]")
-        );
-        assert_eq!(line(&[1., -2.], "f64"), expected("expected f32, found f64"));
-        assert_eq!(
-            difference(&right, &[], DType::F32),
-            expected("expected 1 results, found 0")
-        );
     }
 }

@@ -237,8 +237,18 @@ pub fn time(name: &Name, method: &str, levels: &[u8], out: &Path) -> Result<bool
     Ok(true)
 }
 
-/// Reads what a child wrote.
+/// Maximum bytes of a file that a child writes; those of a right method are below 2 MB.
+const LARGEST: u64 = 1 << 24;
+
+/// Reads what a child wrote, which may be anything.
 pub fn read<T: for<'de> Deserialize<'de>>(out: &Path) -> Result<T> {
+    let found = std::fs::symlink_metadata(out).with_context(|| format!("{}", out.display()))?;
+    if !found.is_file() || found.len() > LARGEST {
+        bail!(
+            "{}: expected a file of at most {LARGEST} bytes",
+            out.display()
+        );
+    }
     let bytes = std::fs::read(out).with_context(|| format!("{}", out.display()))?;
     match serde_json::from_slice(&bytes) {
         Ok(read) => Ok(read),

@@ -2,6 +2,8 @@
 
 mod board;
 mod class;
+mod copied;
+mod names;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -80,6 +82,8 @@ pub fn grade(grading: &Grading) -> Result<bool> {
         OwnLevel::at(starter)?;
     }
     data::writable_folder(&grading.out)?;
+    let students = grading.out.join("students");
+    data::writable_folder(&students)?;
     let options = Options {
         timed: if grading.timed { TIMED } else { &[] },
         limit: grading.limit,
@@ -93,11 +97,10 @@ pub fn grade(grading: &Grading) -> Result<bool> {
     let artifacts = Artifacts::of(Program::Workbook)?;
     let progress = Progress::new("grading levels", class.submissions.len());
     let mut all = vec![];
-    for submission in &class.submissions {
+    for (i, submission) in class.submissions.iter().enumerate() {
         let graded = of_one(submission, grading, options, &artifacts)?;
-        let file = grading
-            .out
-            .join(format!("{}.json", file_name(&submission.student)));
+        let name = names::file_name(&submission.student, i);
+        let file = students.join(format!("{name}.json"));
         data::save_as(&file, &serde_json::to_vec_pretty(&graded)?)?;
         progress.suspend(|| say(line(&graded)))?;
         all.push(graded);
@@ -143,20 +146,8 @@ fn line(graded: &Graded) -> String {
     } = graded;
     let wrong = graded.methods.iter().find_map(|m| m.wrong.as_ref());
     let fault = graded.refused.as_ref().or(wrong);
-    let fault = fault.map_or(String::new(), |fault| format!("; {fault}"));
+    let fault = fault.map_or(String::new(), |fault| format!("; {}", printable(fault)));
     format!("{student}: {reached} of {of} milestones{fault}")
-}
-
-/// A name that a file can have everywhere.
-fn file_name(student: &str) -> String {
-    let plain = |c: char| {
-        if c.is_alphanumeric() || "-_ ()".contains(c) {
-            c
-        } else {
-            '_'
-        }
-    };
-    student.chars().map(plain).collect()
 }
 
 /// Grades one submission. What goes wrong here, and not in the submission, leaves its milestones unchecked.

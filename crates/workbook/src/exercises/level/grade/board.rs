@@ -155,10 +155,25 @@ pub fn markdown(tables: &[Table]) -> String {
         text += &format!("\n## {}\n\n| {} |\n", table.title, table.head.join(" | "));
         text += &format!("|:--|{}\n", "--:|".repeat(table.head.len() - 1));
         for line in &table.lines {
-            let cells: Vec<String> = line.iter().map(|cell| cell.replace('|', "\\|")).collect();
+            let cells: Vec<String> = line.iter().map(|cell| escaped(cell)).collect();
             text += &format!("| {} |\n", cells.join(" | "));
         }
         text += &format!("\n{}\n", table.legend);
+    }
+    text
+}
+
+/// A cell without tags, links and the other marks of Markdown: names are a student's text.
+fn escaped(cell: &str) -> String {
+    let mut text = String::new();
+    for c in cell.chars() {
+        match c {
+            '&' => text += "&amp;",
+            '<' => text += "&lt;",
+            '>' => text += "&gt;",
+            '\\' | '|' | '`' | '*' | '[' | ']' | '!' | '~' => text.extend(['\\', c]),
+            _ => text.push(c),
+        }
     }
     text
 }
@@ -220,6 +235,9 @@ mod tests {
         assert_eq!(column(ranks, 5), ["–", "–", "1.10×", "1.50×", "–"]);
         assert_eq!(column(costs, 1), ["cyd", "dan"]);
         assert!(markdown(&tables).contains("| ada\\|x | 1 | 3 / 4 |"));
+        let name = "<img src=x>[a](b)`c`";
+        let escaped = "&lt;img src=x&gt;\\[a\\](b)\\`c\\`";
+        assert!(markdown(&board(&[graded(name, 1, 1, None)], false)).contains(escaped));
         assert_eq!(board(&all[4..], true).len(), 1, "no kernel, no costs");
     }
 }

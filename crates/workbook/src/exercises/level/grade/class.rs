@@ -1,23 +1,20 @@
 //! Submissions of a class: crates, or single files that complete a starter.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
-use classroom::class::{Entries, NotGraded};
+use classroom::class::{Entries, NotGraded, distinct};
 use classroom::printable;
 use data::BadInput;
 
 use super::super::new;
+use super::copied::{LARGEST, copy, copy_crate};
 
 /// Name of the crate of every submission while it is graded.
 pub const NAME: &str = "mine";
 
 /// Maximum depth of a crate in a student's folder: `my-exercises/levels/mine`, and one more.
 const DEEPEST: usize = 4;
-/// Maximum size of a file, and number of files of a submission.
-const LARGEST: u64 = 1 << 20;
-const MOST: usize = 200;
 
 /// What a student handed in.
 #[derive(Debug)]
@@ -102,20 +99,9 @@ impl Class {
             return Err(BadInput::new(folder.display(), expected, "none"));
         }
         class.submissions.sort_by(|a, b| a.student.cmp(&b.student));
-        distinct(&mut class.submissions);
+        distinct(class.submissions.iter_mut().map(|one| &mut one.student));
         class.not_graded = aside;
         Ok(class)
-    }
-}
-
-/// Numbers the names that occur more than once: `ada.rs` next to `ada.ptx`.
-fn distinct(submissions: &mut [Submission]) {
-    let names: Vec<String> = submissions.iter().map(|s| s.student.clone()).collect();
-    for (i, submission) in submissions.iter_mut().enumerate() {
-        let before = names[..i].iter().filter(|name| **name == names[i]).count();
-        if before > 0 {
-            submission.student = format!("{} ({})", names[i], before + 1);
-        }
     }
 }
 
@@ -180,65 +166,6 @@ fn place(file: &Path, to: &Path) -> anyhow::Result<Assembled> {
         }
     };
     copy(file, &place)
-}
-
-/// Copies the files of a crate.
-fn copy_crate(from: &Path, to: &Path) -> anyhow::Result<Assembled> {
-    let mut count = 0;
-    for folder in ["src", "kernels"] {
-        if let Err(line) = copy_below(&from.join(folder), &to.join(folder), &mut count)? {
-            return Ok(Err(line));
-        }
-    }
-    Ok(Ok(()))
-}
-
-fn copy_below(from: &Path, to: &Path, count: &mut usize) -> anyhow::Result<Assembled> {
-    let found = match Entries::of(from) {
-        Ok(found) => found,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Ok(())),
-        Err(error) => return Ok(Err(format!("{}: cannot be read: {error}", from.display()))),
-    };
-    if let Some(link) = found.links.first() {
-        let line = "it is a link, and links are not followed";
-        return Ok(Err(format!("{}: {line}", link.display())));
-    }
-    fs::create_dir_all(to)?;
-    for file in &found.files {
-        *count += 1;
-        if *count > MOST {
-            return Ok(Err(format!(
-                "{}: expected at most {MOST} files",
-                from.display()
-            )));
-        }
-        let name = file.file_name().unwrap_or_default();
-        if let Err(line) = copy(file, &to.join(name))? {
-            return Ok(Err(line));
-        }
-    }
-    for folder in &found.folders {
-        let name = folder.file_name().unwrap_or_default();
-        if let Err(line) = copy_below(folder, &to.join(name), count)? {
-            return Ok(Err(line));
-        }
-    }
-    Ok(Ok(()))
-}
-
-fn copy(from: &Path, to: &Path) -> anyhow::Result<Assembled> {
-    let kind = fs::symlink_metadata(from)?;
-    if !kind.is_file() || kind.len() > LARGEST {
-        return Ok(Err(format!(
-            "{}: expected a file of at most {LARGEST} bytes",
-            from.display()
-        )));
-    }
-    match fs::read(from) {
-        Ok(bytes) => fs::write(to, bytes)?,
-        Err(error) => return Ok(Err(format!("{}: cannot be read: {error}", from.display()))),
-    }
-    Ok(Ok(()))
 }
 
 /// Collects the crates in a folder, from the top.

@@ -1,0 +1,39 @@
+//! The texts in `kernels/` of a level.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Maximum size of a text that is searched, and number of texts.
+const LARGEST: u64 = 1 << 20;
+const MOST: usize = 200;
+
+/// Name and text of each file, by name; read once, because a child may name any number of kernels.
+pub struct Kernels(Vec<(PathBuf, String)>);
+
+impl Kernels {
+    /// Reads the files in `kernels/` of a level's folder; one that cannot be read has no text.
+    pub fn of(level: &Path) -> Self {
+        let files = fs::read_dir(level.join("kernels"));
+        let mut files: Vec<PathBuf> = files
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(|file| {
+                file.metadata()
+                    .is_ok_and(|m| m.is_file() && m.len() <= LARGEST)
+            })
+            .collect();
+        files.sort();
+        files.truncate(MOST);
+        let text = |file: &PathBuf| fs::read_to_string(file).unwrap_or_default();
+        let named = |file: PathBuf| Some((PathBuf::from(file.file_name()?), text(&file)));
+        Self(files.into_iter().filter_map(named).collect())
+    }
+
+    /// The file that has an entry, or else its name.
+    pub fn file_of(&self, entry: &str) -> PathBuf {
+        let found = self.0.iter().find(|(_, text)| text.contains(entry));
+        Path::new("kernels").join(found.map_or(Path::new(entry), |(name, _)| name))
+    }
+}
