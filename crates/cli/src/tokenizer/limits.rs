@@ -25,12 +25,12 @@ pub fn check<'a>(
     model: &Value,
     added: impl Iterator<Item = &'a str> + Clone,
 ) -> Result<(), BadInput> {
-    let at_most = |what: &str, most: usize, found: usize| match found <= most {
-        true => Ok(()),
-        false => {
-            let what = format!("{file}: {what}");
-            Err(BadInput::new(what, format!("at most {most}"), found))
+    let at_most = |what: &str, most: usize, found: usize| {
+        if found <= most {
+            return Ok(());
         }
+        let what = format!("{file}: {what}");
+        Err(BadInput::new(what, format!("at most {most}"), found))
     };
     at_most("number of `added_tokens`", MAX_ADDED, added.clone().count())?;
     let bytes = added.clone().map(str::len).sum();
