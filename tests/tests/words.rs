@@ -26,6 +26,7 @@ const GUIDES: [&str; 11] = [
     "crates/charts/fonts/README.md",
     "book/chapters/start.md",
     "book/chapters/syllabus.md",
+    "book/chapters/teaching.md",
 ];
 
 /// Crates whose string literals reach a person: help, output and errors.
