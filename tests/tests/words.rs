@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use terms::Terms;
 
 /// Guides that a person reads outside the book, and those whose folder's files are all guides.
-const GUIDES: [&str; 11] = [
+const GUIDES: [&str; 12] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",

@@ -269,10 +269,16 @@ mod tests {
         assert_eq!(machine_of(&criterion)?, None);
         let machine = Machine {
             device: "cpu".into(),
+            name: "A CPU".into(),
+            threads: 2,
             ..Machine::default()
         };
         let left = target.path().join("workbook/benches.json");
-        crate::record::folder::save(&left, &BenchResults::new(machine))?;
+        let mut run = BenchResults::new(machine);
+        let elements = Throughput::Elements(1);
+        run.rows
+            .push(case("lm", "level4", "tiny.decode", 1e6, elements));
+        crate::record::folder::save(&left, &run)?;
         let machine = machine_of(&criterion)?;
         let names = ["level4", "level4_device", "copy"].map(|f| series(f, machine.as_ref()));
         assert_eq!(

@@ -86,7 +86,9 @@ fn read(input: &Path, model: &LanguageModel, new: usize) -> models::Result<Vec<V
         return Err(input.complain(NAME, &expected, length).into());
     }
     let rows = ids.shape[0];
-    let positions = (length + new).next_multiple_of(BLOCK);
+    let positions = length.saturating_add(new);
+    let positions = positions.checked_next_multiple_of(BLOCK);
+    let positions = positions.unwrap_or(usize::MAX);
     let heads = config.heads;
     let of_row = 2 * config.num_hidden_layers * heads.num_kv_heads * heads.head_dim;
     let fits = MAX_CACHED / of_row.saturating_mul(positions).max(1);

@@ -1,5 +1,6 @@
 use std::fs;
 
+use results::criterion::{Case, Throughput};
 use results::{BenchResults, Machine, OpResults, Results};
 
 use super::*;
@@ -18,6 +19,7 @@ fn machine() -> Machine {
     Machine {
         device: "cpu".into(),
         name: "A CPU".into(),
+        threads: 2,
         commit: "abc".into(),
         date: "2026-11-21".into(),
         ..Machine::default()
@@ -66,13 +68,29 @@ fn model(preset: &str, dtype: &str) -> Results {
     run
 }
 
+fn benches() -> BenchResults {
+    let mut run = BenchResults::new(machine());
+    run.rows.push(Case {
+        group: "linear".into(),
+        function: "level2".into(),
+        parameter: "1x512x512".into(),
+        throughput: Throughput::Elements(1),
+        median_ns: 1.,
+        low_ns: 1.,
+        high_ns: 1.,
+        seconds: None,
+        origin: None,
+    });
+    run
+}
+
 #[test]
 fn each_kind_has_its_place() -> Result<()> {
     let root = repository()?;
     put(root.path(), Run::Ops(ops("f32", 1.)))?;
     put(root.path(), Run::Ops(ops("bf16", 2.)))?;
     put(root.path(), Run::Ops(ops("f32", 3.).of_kind(Kind::Small)))?;
-    put(root.path(), Run::Benches(BenchResults::new(machine())))?;
+    put(root.path(), Run::Benches(benches()))?;
     put(root.path(), Run::Models(model("tiny", "f32")))?;
     let at = |path: &str| root.path().join("benches/results").join(path);
     let times = |path: &str| -> Result<Vec<f64>> {

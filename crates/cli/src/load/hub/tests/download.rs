@@ -176,11 +176,11 @@ fn headers_of_a_hub_name_no_path() {
         let endpoint = format!("http://{}", server.server_addr());
         std::thread::spawn(move || {
             for request in server.incoming_requests() {
-                let text = match request.url().starts_with("/api/") {
-                    true => format!(
-                        r#"{{"sha": "{sha}", "siblings": [{{"rfilename": "model.safetensors"}}]}}"#
-                    ),
-                    false => "x".into(),
+                let text = if request.url().starts_with("/api/") {
+                    let files = r#"[{"rfilename": "model.safetensors"}]"#;
+                    format!(r#"{{"sha": "{sha}", "siblings": {files}}}"#)
+                } else {
+                    "x".into()
                 };
                 let mut response = Response::from_string(text);
                 for name in ["ETag", "x-linked-etag", "x-repo-commit"] {
