@@ -85,10 +85,16 @@ fn read(input: &Path, model: &LanguageModel, new: usize) -> models::Result<Vec<V
         let expected = format!("at most {context} tokens per row, the model's context");
         return Err(input.complain(NAME, &expected, length).into());
     }
+    // The last token is not fed back, so it needs no position.
+    if new > context - length + 1 {
+        let expected = format!(
+            "at most {} after a prompt of {length} tokens",
+            context - length + 1
+        );
+        return Err(data::BadInput::new("--generate", expected, new).into());
+    }
     let rows = ids.shape[0];
-    let positions = length.saturating_add(new);
-    let positions = positions.checked_next_multiple_of(BLOCK);
-    let positions = positions.unwrap_or(usize::MAX);
+    let positions = (length + new).next_multiple_of(BLOCK);
     let heads = config.heads;
     let of_row = 2 * config.num_hidden_layers * heads.num_kv_heads * heads.head_dim;
     let fits = MAX_CACHED / of_row.saturating_mul(positions).max(1);
@@ -97,14 +103,6 @@ fn read(input: &Path, model: &LanguageModel, new: usize) -> models::Result<Vec<V
             "at most {fits} rows of {length} tokens, whose keys and values fit into memory"
         );
         return Err(input.complain(NAME, &expected, rows).into());
-    }
-    // The last token is not fed back, so it needs no position.
-    if new > context - length + 1 {
-        let expected = format!(
-            "at most {} after a prompt of {length} tokens",
-            context - length + 1
-        );
-        return Err(data::BadInput::new("--generate", expected, new).into());
     }
     Ok(ids
         .values
