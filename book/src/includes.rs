@@ -46,8 +46,8 @@ pub fn sources_of_functions(folder: &Path, repository: &Path) -> Result<Vec<Path
     })
 }
 
-/// What `found` makes of each match in the chapters of `folder`: of the chapter, the line from 1, and the match.
-fn each<T>(
+/// Calls `found` for each match in the chapters of `folder`, with the chapter, the line from 1 and the match.
+pub fn each<T>(
     folder: &Path,
     directive: &Regex,
     found: impl Fn(&Path, usize, &Captures) -> T,

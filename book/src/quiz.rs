@@ -29,9 +29,9 @@ struct Quiz {
 struct Question {
     /// The second half of its name in a chapter.
     name: String,
-    /// What the reader is asked; Markdown.
+    /// The question; Markdown.
     ask: String,
-    /// What computes the answer.
+    /// The source of the answer.
     from: Source,
     option: Vec<Choice>,
 }
@@ -40,13 +40,13 @@ struct Question {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Choice {
-    /// What the reader chooses; `is` if there is none.
+    /// The label of the option; `is` if there is none.
     text: Option<String>,
     /// The answer that it stands for.
     is: Option<String>,
     /// The smallest number that it stands for, and the first above; for an answer that is recorded.
     range: Option<[f64; 2]>,
-    /// Why it is right, or what is wrong about it; Markdown.
+    /// The reason why it is right or wrong; Markdown.
     why: String,
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use regex::Regex;
 
-use crate::includes::chapters;
+use crate::includes::each;
 use crate::place;
 
 /// First and last line of each excerpt, by `FILE:FIRST:LAST`.
@@ -40,22 +40,20 @@ pub fn moved(folder: &Path, repository: &Path, file: &Path) -> Result<Vec<String
 /// The excerpts of all chapters, and where the chapter includes each.
 fn excerpts(folder: &Path, repository: &Path) -> Result<(Excerpts, BTreeMap<String, String>)> {
     let directive = Regex::new(r"\{\{#include (?:\.\./)*([^:}\s]+):(\d+):(\d+)\s*\}\}")?;
+    let found = each(folder, &directive, |chapter, line, captures| {
+        let parts = [1, 2, 3].map(|i| captures[i].to_string());
+        (place::at(chapter, line), parts)
+    })?;
     let (mut all, mut places) = (Excerpts::new(), BTreeMap::new());
-    for chapter in chapters(folder)? {
-        let text = fs::read_to_string(&chapter)?;
-        for (number, line) in (1..).zip(text.lines()) {
-            for found in directive.captures_iter(line) {
-                let excerpt = format!("{}:{}:{}", &found[1], &found[2], &found[3]);
-                let source = fs::read_to_string(repository.join(&found[1]))
-                    .with_context(|| found[1].to_string())?;
-                let line = |n: &str| {
-                    let index = n.parse::<usize>().unwrap_or(0).saturating_sub(1);
-                    source.lines().nth(index).unwrap_or_default().to_string()
-                };
-                places.insert(excerpt.clone(), place::at(&chapter, number));
-                all.insert(excerpt, [line(&found[2]), line(&found[3])]);
-            }
-        }
+    for (place, [file, first, last]) in found {
+        let source = fs::read_to_string(repository.join(&file)).with_context(|| file.clone())?;
+        let line = |n: &str| {
+            let index = n.parse::<usize>().unwrap_or(0).saturating_sub(1);
+            source.lines().nth(index).unwrap_or_default().to_string()
+        };
+        let excerpt = format!("{file}:{first}:{last}");
+        all.insert(excerpt.clone(), [line(&first), line(&last)]);
+        places.insert(excerpt, place);
     }
     Ok((all, places))
 }

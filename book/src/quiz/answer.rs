@@ -1,4 +1,4 @@
-//! What computes the answer of a question.
+//! Computes the answer of a question.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::format::ratio;
 use crate::library::{Key, Library};
 use crate::table::machine;
 
-/// What a question asks for, and where the answer is.
+/// Where the answer of a question comes from.
 #[derive(Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 pub enum Source {
@@ -22,7 +22,7 @@ pub enum Source {
         sim: String,
         /// The flags of the launch.
         launch: String,
-        /// What of its report.
+        /// The part of its report that answers.
         want: Want,
     },
     /// The first recorded time divided by the second.
@@ -44,12 +44,8 @@ pub enum Want {
     Finding,
     /// The number of findings, those of one class and one source line together, as `sim` prints them.
     Findings,
-    /// The source line of the first finding.
-    Line,
     /// The thread of the first finding.
     Thread,
-    /// An element of a buffer afterwards: the number of the buffer and of the element.
-    Element(usize, usize),
 }
 
 /// A counter of [`simt::Counts`].
@@ -57,11 +53,9 @@ pub enum Want {
 #[serde(rename_all = "kebab-case")]
 pub enum Counter {
     Instructions,
-    DivergentBranches,
     Flops,
     GlobalLoadRequests,
     GlobalLoadSectors,
-    GlobalStoreSectors,
     SharedLoadWavefronts,
     SharedStoreWavefronts,
 }
@@ -104,19 +98,9 @@ fn simulated(repository: &Path, sim: &str, launch: &str, want: &Want) -> Result<
             let lines: BTreeSet<_> = report.findings.iter().map(of_line).collect();
             lines.len().to_string()
         }
-        Want::Line | Want::Thread => {
+        Want::Thread => {
             let first = report.findings.first().context("found no finding")?;
-            let source = first.source.as_ref().map(|(_, line)| *line);
-            match want {
-                Want::Line => source.unwrap_or(first.line).to_string(),
-                _ => first.thread.thread[0].to_string(),
-            }
-        }
-        Want::Element(buffer, element) => {
-            let buffer = operands.buffers.get(*buffer).context("no such buffer")?;
-            let elements = buffer.to_f32s();
-            let element = elements.get(*element).context("no such element")?;
-            element.to_string()
+            first.thread.thread[0].to_string()
         }
     };
     let lines = launch.replace(" --arg", " \\\n    --arg");
@@ -134,11 +118,9 @@ fn counted(report: &Report, counter: &Counter, of: &str) -> u64 {
     counted
         .map(|line| match counter {
             Counter::Instructions => line.counts.warps,
-            Counter::DivergentBranches => line.counts.divergent,
             Counter::Flops => line.counts.flops,
             Counter::GlobalLoadRequests => line.counts.global_load_requests,
             Counter::GlobalLoadSectors => line.counts.global_load_sectors,
-            Counter::GlobalStoreSectors => line.counts.global_store_sectors,
             Counter::SharedLoadWavefronts => line.counts.shared_load_wavefronts,
             Counter::SharedStoreWavefronts => line.counts.shared_store_wavefronts,
         })

@@ -10,12 +10,8 @@ const WIDTH: usize = 200;
 /// tabs, line and paragraph separators, marks that turn the direction of a text, and two noncharacters (XML 1.0,
 /// section 2.2).
 pub fn printable(text: &str) -> String {
-    let turns = |c: char| {
-        let marks = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}');
-        marks || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    let breaks = |c: char| matches!(c, '\u{2028}' | '\u{2029}' | '\u{fffe}' | '\u{ffff}');
-    let is_unfit = |c: char| c.is_control() && c != '\t' || breaks(c) || turns(c);
+    let is_unfit =
+        |c: char| data::is_invisible(c) && c != '\t' || matches!(c, '\u{fffe}' | '\u{ffff}');
     text.replace(is_unfit, "\u{fffd}")
 }
 

@@ -30,7 +30,7 @@ pub fn plain_line(text: &str) -> Cow<'_, str> {
 
 /// Whether a character acts on a terminal instead of being printed: controls, line separators, and those that change
 /// the direction of text.
-fn is_invisible(c: char) -> bool {
+pub fn is_invisible(c: char) -> bool {
     let directions = ['\u{61c}', '\u{200e}', '\u{200f}', '\u{2028}', '\u{2029}'];
     c.is_control()
         || directions.contains(&c)

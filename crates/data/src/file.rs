@@ -1,7 +1,7 @@
 //! Reading files: whole, as text, and as rows of numbers. Errors name file and line.
 
 use std::fmt::Display;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::Read;
 use std::path::Path;
 use std::str::FromStr;
@@ -38,12 +38,7 @@ pub fn read_file(path: &Path, limit: u64) -> Result<Vec<u8>, BadInput> {
     let unreadable = |e| BadInput::unreadable(path, &e);
     let metadata = path.metadata().map_err(unreadable)?;
     if !metadata.is_file() {
-        let found = if metadata.is_dir() {
-            "a folder"
-        } else {
-            "a pipe or a device"
-        };
-        return Err(BadInput::new(path.display(), "a file", found));
+        return Err(BadInput::new(path.display(), "a file", kind(&metadata)));
     }
     if metadata.len() > limit {
         let expected = format!("at most {limit} bytes");
@@ -74,14 +69,24 @@ fn all_of(path: &Path, file: File, limit: u64, from: &str) -> Result<Vec<u8>, Ba
 /// # Errors
 /// [`BadInput`] for a folder, and for a pipe or a device, from which a read may never return.
 pub fn is_regular(path: &Path) -> Result<bool, BadInput> {
-    let found = match path.metadata() {
-        Ok(file) if file.is_file() => return Ok(true),
-        Ok(file) if file.is_dir() => "a folder",
-        Ok(_) => "a pipe or a device",
-        // What reads it next names the reason, if there is one.
-        Err(_) => return Ok(false),
-    };
-    Err(BadInput::new(path.display(), "a regular file", found))
+    match path.metadata() {
+        Ok(file) if file.is_file() => Ok(true),
+        Ok(other) => {
+            let found = kind(&other);
+            Err(BadInput::new(path.display(), "a regular file", found))
+        }
+        // The next read names the reason, if there is one.
+        Err(_) => Ok(false),
+    }
+}
+
+/// Names something that is no regular file.
+fn kind(other: &Metadata) -> &'static str {
+    if other.is_dir() {
+        "a folder"
+    } else {
+        "a pipe or a device"
+    }
 }
 
 /// Reads a file that a person names as UTF-8, without a byte order mark.

@@ -19,7 +19,7 @@ pub mod shapes;
 pub mod tu;
 mod write;
 
-pub use bad_input::{BadInput, plain, plain_line, short, usage};
+pub use bad_input::{BadInput, is_invisible, plain, plain_line, short, usage};
 pub use file::{is_regular, is_there, read, read_file, read_text, read_text_file};
 pub use json::unique_keys;
 pub use lock::Lock;
