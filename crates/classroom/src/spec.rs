@@ -43,8 +43,6 @@ impl fmt::Display for Kind {
 pub struct Spec {
     /// Title, in one line.
     pub title: String,
-    /// Position in the recommended order; by default the number.
-    pub place: Option<u32>,
     /// The book chapter that it belongs to, such as `level3.md`.
     pub chapter: String,
     /// Session of the syllabus, from 1.

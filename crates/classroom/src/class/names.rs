@@ -44,7 +44,7 @@ pub fn is_archive(path: &Path) -> bool {
 }
 
 /// Whether a file may be a submission: it has a language's extension, possibly followed by another as in
-/// `22-fp8.rs.txt`, or is an archive.
+/// `41-fp8.rs.txt`, or is an archive.
 pub fn looks_like_one(path: &Path) -> bool {
     let stem = path.file_stem().unwrap_or_default();
     is_source(path) || is_source(Path::new(stem)) || is_archive(path)

@@ -111,7 +111,7 @@ fn what_is_printed_is_shown() {
     assert_eq!(notes[..2], ["it printed:", "    f is 1"]);
     let notes = with("dbg!(f);").unwrap();
     assert!(
-        notes[0] == "it printed:" && notes[1].ends_with("06-swiglu.rs:15:5] f = 1"),
+        notes[0] == "it printed:" && notes[1].ends_with("02-swiglu.rs:15:5] f = 1"),
         "{notes:?}"
     );
     let flood = with("println!(\"{}\", \"x\".repeat(3_000_000));").unwrap();
@@ -162,7 +162,7 @@ fn failure(name: &str, replace: &str, with: &str) -> Failure {
 #[test]
 fn a_wrong_number_has_its_index() {
     let turned = "mad.lo.u32      %at, %tx, 33, %ty;";
-    let line = failure("tile", turned, "mad.lo.u32      %at, %ty, 33, %tx;").line;
+    let line = failure("transpose", turned, "mad.lo.u32      %at, %ty, 33, %tx;").line;
     let (_, said) = line.split_once(".ptx: transpose at ").unwrap();
     assert!(
         said.contains(": y[0, 1]: expected ") && said.ends_with(" of 165 are wrong"),
@@ -177,14 +177,14 @@ fn a_cost_has_its_line() {
         "    bar.sync        0;\n",
         "    bar.sync        0;\n    bar.sync        0;\n",
     );
-    let line = failure("tile", barrier, twice).line;
-    let before = solution(&named("tile"))
+    let line = failure("transpose", barrier, twice).line;
+    let before = solution(&named("transpose"))
         .split(barrier)
         .next()
         .unwrap()
         .to_owned();
     let at = before.lines().count() + 1;
-    let place = format!("12-tile.ptx:{at}: transpose at ");
+    let place = format!("14-transpose.ptx:{at}: transpose at ");
     let said = format!(
         "found 2, as much of it here as in line {} | bar.sync 0;",
         at + 1
@@ -213,7 +213,7 @@ fn a_region_without_its_end_is_told_at_its_beginning() {
         .unwrap();
     let said = "expected `// END` after the region that begins here, found the end of the file";
     assert!(
-        line.ends_with(&format!("01-guard.ptx:{at}: {said}")),
+        line.ends_with(&format!("07-guard.ptx:{at}: {said}")),
         "{line}"
     );
 }

@@ -101,7 +101,7 @@ pub fn start(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Resul
             own.display()
         );
     }
-    introduce(exercises, exercise, &learner);
+    introduce(exercise, &learner);
     if !can_check(exercise) {
         println!("{}", cannot_check(exercise));
     }
@@ -131,21 +131,13 @@ fn instead(exercise: &Exercise) -> Option<String> {
 }
 
 /// The title, the task and the file.
-pub fn introduce(exercises: &[Exercise], exercise: &Exercise, learner: &Learner) {
+pub fn introduce(exercise: &Exercise, learner: &Learner) {
     println!(
         "{} {} ({})\n",
         exercise.number(),
         exercise.spec.title,
         about(exercise)
     );
-    let is_first = exercises
-        .first()
-        .is_some_and(|first| first.id == exercise.id);
-    if is_first && exercise.number().parse() != Ok(1) {
-        println!(
-            "(First in reading order. The numbers are those of the folders in the repository.)\n"
-        );
-    }
     let folder = format!("{}/", learner.folder().display());
     let task = plain(&exercise.task).replace(&format!("{FOLDER}/"), &folder);
     println!("{task}\nWhat is checked:\n");

@@ -57,7 +57,7 @@ mod tests {
     fn a_grade_is_a_row() -> Result<()> {
         let grade = |student: &str, line: Option<&str>| Grade {
             student: student.into(),
-            exercise: "01-guard".into(),
+            exercise: "07-guard".into(),
             graded: false,
             verdict: Verdict {
                 passed: line.is_none(),
@@ -71,11 +71,11 @@ mod tests {
         };
         let table = csv(&[grade("ada", None), grade("=1+1", Some("a, \"b\""))])?;
         let tab = csv(&[grade("\t=1+1", None)])?;
-        assert!(tab.contains("'\t=1+1,01-guard"), "{tab}");
+        assert!(tab.contains("'\t=1+1,07-guard"), "{tab}");
         let expected = "\
 student,exercise,graded,passed,by,line,seed,seconds,hints_used,first_prediction
-ada,01-guard,false,true,,,7,0.5,,
-'=1+1,01-guard,false,false,race,\"a, \"\"b\"\"\",7,0.5,2,
+ada,07-guard,false,true,,,7,0.5,,
+'=1+1,07-guard,false,false,race,\"a, \"\"b\"\"\",7,0.5,2,
 ";
         assert_eq!(table, expected);
         Ok(())

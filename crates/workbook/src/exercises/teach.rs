@@ -145,7 +145,7 @@ fn safe(wanted: &[Exercise], args: &GradeArgs) -> Result<(), BadInput> {
     }
 }
 
-/// `ada 01-guard: passed`, or the reason.
+/// `ada 07-guard: passed`, or the reason.
 fn show(grade: &Grade) -> String {
     let Verdict { passed, by, line } = &grade.verdict;
     let verdict = if *passed {
@@ -166,7 +166,7 @@ fn passed(grades: &[Grade]) -> String {
     format!("{} of {} passed", passed.count(), grades.len())
 }
 
-/// `3 of 6 passed; missing: 01-guard (found guard.ptx), 05-causality`; grades are in the order of
+/// `3 of 6 passed; missing: 07-guard (found guard.ptx), 01-causality`; grades are in the order of
 /// `exercises`.
 fn of_student(student: &Student, exercises: &[Exercise], grades: &[Grade]) -> String {
     let both = exercises.iter().zip(grades);
@@ -179,7 +179,7 @@ fn of_student(student: &Student, exercises: &[Exercise], grades: &[Grade]) -> St
     }
 }
 
-/// `01-guard (found guard.ptx)`
+/// `07-guard (found guard.ptx)`
 fn of_missing(student: &Student, exercise: &Exercise) -> String {
     let name = |file: &Path| file.file_name().unwrap_or_default().display().to_string();
     let near = student.near(exercise).map(name);
@@ -187,7 +187,7 @@ fn of_missing(student: &Student, exercise: &Exercise) -> String {
     exercise.id.clone() + &near.unwrap_or_default()
 }
 
-/// `01-guard: 2 passed, 1 failed, 3 missing`
+/// `07-guard: 2 passed, 1 failed, 3 missing`
 fn of_exercise(exercise: &Exercise, grades: &[Grade]) -> String {
     let of_it: Vec<&Grade> = grades
         .iter()

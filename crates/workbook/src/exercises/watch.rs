@@ -48,7 +48,7 @@ pub fn watch(
         // Only one that is named can be solved already.
         let stays = learner.passed(exercise);
         learner.start(exercise)?;
-        introduce(exercises, exercise, &learner);
+        introduce(exercise, &learner);
         left_out(&skipped, place);
         println!("It is checked each time you save it; stop with Ctrl-C.");
         if stays {

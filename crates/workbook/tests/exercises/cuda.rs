@@ -83,7 +83,7 @@ fn a_compilers_error_has_its_line() {
         .position(|l| l.contains("__shfl_xor("))
         .unwrap();
     if let Some(run) = check(&folder, &exercise, &wrong) {
-        let place = format!("my-exercises/14-warp-sum-cuda.cu:{at}: error: ");
+        let place = format!("my-exercises/23-warp-sum-cuda.cu:{at}: error: ");
         assert!(run.ended(1).starts_with(&place), "{}", run.stdout);
     }
 }
@@ -104,7 +104,7 @@ fn what_a_kernel_prints_is_shown_and_places_are_short() {
     };
     let (_, said) = run
         .ended(0)
-        .split_once("14-warp-sum-cuda: passed\n")
+        .split_once("23-warp-sum-cuda: passed\n")
         .unwrap();
     assert!(
         said.starts_with("it printed:\n    row 0\n    row 1\n"),
@@ -122,11 +122,11 @@ fn what_a_kernel_prints_is_shown_and_places_are_short() {
     let line = run.ended(1).lines().next().unwrap();
     assert!(line.contains(": race: "), "{line}");
     assert_eq!(
-        line.matches("my-exercises/14-warp-sum-cuda.cu:").count(),
+        line.matches("my-exercises/23-warp-sum-cuda.cu:").count(),
         2,
         "{line}"
     );
-    assert_eq!(line.matches("14-warp-sum-cuda.cu").count(), 2, "{line}");
+    assert_eq!(line.matches("23-warp-sum-cuda.cu").count(), 2, "{line}");
     let folder = folder.path("").display().to_string();
     assert!(!line.contains(folder.trim_end_matches('/')), "{line}");
     assert!(run.stdout.contains("\nit printed"), "{}", run.stdout);

@@ -99,12 +99,12 @@ fn every_submission_is_graded_whatever_it_does() {
         .filter(|e| e.spec.session == 1)
         .count();
     for line in [
-        "class/02-columns.ptx: not graded: it is next to the students' folders, not in one of them"
+        "class/08-columns.ptx: not graded: it is next to the students' folders, not in one of them"
             .into(),
-        "class/fay/guard.ptx: not graded: no exercise has this file name; did you mean 01-guard.ptx?"
+        "class/fay/guard.ptx: not graded: no exercise has this file name; did you mean 07-guard.ptx?"
             .into(),
-        "01-guard: 2 passed, 2 failed, 2 missing".into(),
-        "02-columns: 0 passed, 0 failed, 6 missing".into(),
+        "07-guard: 2 passed, 2 failed, 2 missing".into(),
+        "08-columns: 0 passed, 0 failed, 6 missing".into(),
         format!("2 of {} passed", 6 * session),
     ] {
         assert!(
@@ -115,10 +115,10 @@ fn every_submission_is_graded_whatever_it_does() {
     }
     // Missing submissions are on one line per student.
     let of_ada = format!(
-        "ada: 1 of {session} passed; missing: 03-fused-softmax, 04-one-product, 02-columns"
+        "ada: 1 of {session} passed; missing: 05-fused-softmax, 06-one-product, 08-columns"
     );
     assert!(run.stdout.contains(&of_ada), "{}", run.stdout);
-    assert!(!run.stdout.contains("ada 02-columns"), "{}", run.stdout);
+    assert!(!run.stdout.contains("ada 08-columns"), "{}", run.stdout);
     assert!(start.elapsed() < Duration::from_secs(120));
 
     let all: Value = serde_json::from_str(&folder.read("g.json")).unwrap();
@@ -128,7 +128,7 @@ fn every_submission_is_graded_whatever_it_does() {
     assert_eq!(slashes(file), "class/fay/guard.ptx");
     assert_eq!(
         left_out["why"],
-        "no exercise has this file name; did you mean 01-guard.ptx?"
+        "no exercise has this file name; did you mean 07-guard.ptx?"
     );
     let grades = all["grades"].clone();
     assert_eq!(grades.as_array().unwrap().len(), 6 * session);
@@ -174,7 +174,7 @@ fn every_submission_is_graded_whatever_it_does() {
     let of_fay = format!("fay: 0 of {session} passed; missing: ");
     let line = run.stdout.lines().find(|line| line.starts_with(&of_fay));
     assert!(
-        line.is_some_and(|line| line.contains("01-guard (found guard.ptx)")),
+        line.is_some_and(|line| line.contains("07-guard (found guard.ptx)")),
         "{}",
         run.stdout
     );
@@ -183,8 +183,8 @@ fn every_submission_is_graded_whatever_it_does() {
     assert_eq!(sheet.lines().count(), 1 + 6 * session);
     assert!(sheet.starts_with("student,exercise,graded,passed,by,line,"));
     for row in [
-        "ada,01-guard,false,true,,,7,",
-        "bob,06-swiglu,false,false,crash,",
+        "ada,07-guard,false,true,,,7,",
+        "bob,02-swiglu,false,false,crash,",
     ] {
         assert!(sheet.contains(&format!("\n{row}")), "{row}: {sheet}");
     }
@@ -252,7 +252,7 @@ fn one_student_who_has_done_all() {
     let run = folder.run(&["grade", "eve", "--graded", "--session", "2"]);
     assert!(
         run.ended(0)
-            .ends_with("eve 07-row-sum: passed\neve: 1 of 1 passed\n1 of 1 passed\n")
+            .ends_with("eve 09-row-sum: passed\neve: 1 of 1 passed\n1 of 1 passed\n")
     );
     let run = folder.run(&["grade", "eve", "--only", "tile", "--only", "rope"]);
     assert!(
@@ -312,8 +312,8 @@ fn what_a_submission_leaves_ends_with_it() {
 fn wrong_names_are_told_before_there_is_nothing_to_grade() {
     let folder = Folder::new();
     let names = [
-        "04-one-product (1).rs",
-        "04-one-product - Copy.rs",
+        "06-one-product (1).rs",
+        "06-one-product - Copy.rs",
         "04_one_product.rs",
         "one-product.rs",
     ];
@@ -329,7 +329,7 @@ fn wrong_names_are_told_before_there_is_nothing_to_grade() {
         assert_eq!((run.code, run.stderr), (Some(2), expected));
         for name in names {
             let line = format!(
-                "{student}/{name}: not graded: no exercise has this file name; did you mean 04-one-product.rs?\n"
+                "{student}/{name}: not graded: no exercise has this file name; did you mean 06-one-product.rs?\n"
             );
             assert!(run.stdout.contains(&line), "{}", run.stdout);
         }
@@ -343,7 +343,7 @@ fn a_grade_knows_hints_and_first_predictions() {
     folder.run(&["start", "tile-without-reuse"]).ended(0);
     folder.run(&["hint"]).ended(0);
     let exercise = named("tile-without-reuse");
-    let file = "my-exercises/19-tile-without-reuse.ptx";
+    let file = "my-exercises/37-tile-without-reuse.ptx";
     folder.write(
         file,
         &changed(&exercise, "// barriers = 32", "// barriers = 8"),
@@ -351,7 +351,7 @@ fn a_grade_knows_hints_and_first_predictions() {
     folder.run(&["check"]).ended(1);
     folder.write(file, &exercise.solution.unwrap());
     submit(&folder, "class/ada", "guard", &named("guard").starter);
-    let only = ["--only", "19", "--json", "g.json", "--junit", "g.xml"];
+    let only = ["--only", "37", "--json", "g.json", "--junit", "g.xml"];
     folder
         .run(&[&["grade", "my-exercises"], &only[..]].concat())
         .ended(0);

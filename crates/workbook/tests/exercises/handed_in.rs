@@ -7,12 +7,12 @@ use crate::run::{Folder, named};
 fn a_student_has_the_name_of_the_folder() {
     let folder = Folder::new();
     let guard = named("guard").solution.unwrap();
-    folder.write("ada/my-exercises/01-guard.ptx", &guard);
+    folder.write("ada/my-exercises/07-guard.ptx", &guard);
     folder.write("ada/note.txt", "");
     let run = folder.run(&["grade", "ada", "--only", "guard"]);
     assert!(
         run.ended(0)
-            .ends_with("ada 01-guard: passed\nada: 1 of 1 passed\n1 of 1 passed\n"),
+            .ends_with("ada 07-guard: passed\nada: 1 of 1 passed\n1 of 1 passed\n"),
         "{}",
         run.stdout
     );
@@ -22,14 +22,14 @@ fn a_student_has_the_name_of_the_folder() {
 fn what_looks_like_a_submission_is_named() {
     let folder = Folder::new();
     let guard = named("guard").solution.unwrap();
-    folder.write("class/ada/01-guard.ptx", &guard);
+    folder.write("class/ada/07-guard.ptx", &guard);
     folder.write("class/ada/02-COLUMNS.PTX", &guard);
-    folder.write("class/bob/22-fp8.rs.txt", "");
+    folder.write("class/bob/41-fp8.rs.txt", "");
     folder.write("class/bob/all.zip", "");
     folder.write("class/bob/note.txt", "");
-    folder.write("class/bob/Abgabe/my-exercises/22-fp8.rs", "");
+    folder.write("class/bob/Abgabe/my-exercises/41-fp8.rs", "");
     folder.write("class/bob/Abgabe/my-exercises/note.rs", "");
-    folder.write("class/bob/a/b/c/01-guard.ptx", "");
+    folder.write("class/bob/a/b/c/07-guard.ptx", "");
     let run = folder.run(&["grade", "class", "--only", "guard", "--only", "fp8"]);
     let stdout = run.ended(1);
     let deep =
@@ -37,15 +37,15 @@ fn what_looks_like_a_submission_is_named() {
     for (name, why) in [
         (
             "ada/02-COLUMNS.PTX",
-            "no exercise has this file name; did you mean 02-columns.ptx?",
+            "no exercise has this file name; did you mean 08-columns.ptx?",
         ),
         (
-            "bob/22-fp8.rs.txt",
-            "no exercise has this file name; did you mean 22-fp8.rs?",
+            "bob/41-fp8.rs.txt",
+            "no exercise has this file name; did you mean 41-fp8.rs?",
         ),
         ("bob/all.zip", "it is an archive; unpack it first"),
-        ("bob/Abgabe/my-exercises/22-fp8.rs", deep),
-        ("bob/a/b/c/01-guard.ptx", deep),
+        ("bob/Abgabe/my-exercises/41-fp8.rs", deep),
+        ("bob/a/b/c/07-guard.ptx", deep),
     ] {
         let line = format!("class/{name}: not graded: {why}\n");
         assert!(stdout.contains(&line), "{line}: {stdout}");

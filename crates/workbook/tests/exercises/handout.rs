@@ -55,20 +55,20 @@ fn it_is_enough_to_work_with() {
         of_session.count() + 1
     );
     let started = with(&["start", "row-sum"]);
-    let page = "its page is out/pages/07-row-sum.md.\n";
+    let page = "its page is out/pages/09-row-sum.md.\n";
     assert!(started.ended(0).ends_with(page), "{}", started.stdout);
     let read_me = folder.read("out/README.md");
-    let line = "- [07-row-sum](pages/07-row-sum.md): The sum of a row, as a tree (session 2, graded, 35 minutes)\n";
+    let line = "- [09-row-sum](pages/09-row-sum.md): The sum of a row, as a tree (session 2, graded, 35 minutes)\n";
     assert!(read_me.contains(line), "{read_me}");
     assert!(
         folder
-            .read("out/pages/07-row-sum.md")
+            .read("out/pages/09-row-sum.md")
             .contains(" exercises --exercises out start row-sum\n")
     );
     assert!(
         with(&["check"])
             .ended(1)
-            .contains("07-row-sum.ptx: row_sum at ")
+            .contains("09-row-sum.ptx: row_sum at ")
     );
     let exercise = named("row-sum");
     fs::write(
@@ -77,7 +77,7 @@ fn it_is_enough_to_work_with() {
     )
     .unwrap();
     with(&["check"]).ended(0);
-    let no_solution = "07-row-sum: a handout has no solutions; ask your teacher for it";
+    let no_solution = "09-row-sum: a handout has no solutions; ask your teacher for it";
     with(&["solution"]).refused(&[no_solution]);
 }
 
@@ -90,7 +90,7 @@ fn it_says_that_it_has_no_solution_and_three_open_hints() {
         .ended(0);
     let with = |args: &[&str]| folder.run(&[&["--exercises", "set two"], args].concat());
     with(&["start", "row-sum"]).ended(0);
-    let no_solution = "07-row-sum: a handout has no solutions; ask your teacher for it";
+    let no_solution = "09-row-sum: a handout has no solutions; ask your teacher for it";
     with(&["solution"]).refused(&[no_solution]);
     with(&["solution", "--reveal"]).refused(&[no_solution]);
     let hints: Vec<String> = (0..3)

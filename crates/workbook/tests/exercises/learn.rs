@@ -28,15 +28,13 @@ fn all_exercises_are_listed() {
     );
 }
 
-/// The list, `start` and the next exercise use one order: Rust before PTX, then by number.
+/// The list, `start` and the next exercise use one order, that of the numbers.
 #[test]
 fn there_is_one_order() {
     let folder = Folder::new();
-    let order = ["05", "06", "03", "04", "01", "02", "07", "08"];
+    let order = ["01", "02", "03", "04", "05", "06", "07", "08"];
     let exercises = exercises();
-    let numbers: Vec<&str> = exercises.iter().map(|e| e.number()).collect();
-    assert_eq!(numbers[..8], order);
-    assert!(numbers[7..].is_sorted(), "{numbers:?}");
+    assert!(exercises.iter().map(|e| e.number()).is_sorted());
     let list = folder.run(&["list"]);
     let listed = list.ended(0).lines().take(8).map(|line| &line[2..4]);
     assert_eq!(listed.collect::<Vec<_>>(), order);
@@ -92,7 +90,7 @@ fn the_next_one_follows_the_one_just_solved() {
     let solve = |name: &str| {
         let exercise = named(name);
         folder.run(&["start", name]).ended(0);
-        folder.run(&["start", "tile"]).ended(0);
+        folder.run(&["start", "transpose"]).ended(0);
         fs::write(
             folder.file(&exercise),
             exercise.solution.as_deref().unwrap(),
@@ -101,26 +99,12 @@ fn the_next_one_follows_the_one_just_solved() {
         folder.run(&["check", name]).ended(0).to_owned()
     };
     let said = solve("guard");
-    assert!(said.contains(" start 02` for 02 columns.\n"), "{said}");
+    assert!(said.contains(" start 08` for 08 columns.\n"), "{said}");
     let mut learner = Learner::open(&folder.path("my-exercises")).unwrap();
-    let later = exercises().into_iter().filter(|e| e.place() > 2);
+    let later = exercises().into_iter().filter(|e| e.number() > "08");
     later.for_each(|e| learner.pass(&e).unwrap());
     let said = solve("columns");
-    assert!(said.contains(" start 05` for 05 causality.\n"), "{said}");
-}
-
-/// Why the first exercise is not 01.
-#[test]
-fn the_first_says_that_it_is_the_first() {
-    let folder = Folder::new();
-    let is_said = |args: &[&str]| {
-        folder
-            .run(args)
-            .ended(0)
-            .contains("(First in reading order. ")
-    };
-    assert!(is_said(&["start"]));
-    assert!(!is_said(&["start", "01"]));
+    assert!(said.contains(" start 01` for 01 causality.\n"), "{said}");
 }
 
 /// One line names the file, the line, the finding, the thread and the sizes.
@@ -128,7 +112,7 @@ fn the_first_says_that_it_is_the_first() {
 fn a_finding_has_its_line() {
     let folder = Folder::new();
     let exercise = named("row-sum");
-    folder.run(&["start", "7"]).ended(0);
+    folder.run(&["start", "9"]).ended(0);
     let wrong = changed(
         &exercise,
         "    bar.sync        0;\n    setp.lt.u32     %active, %thread, %stride;",
@@ -143,7 +127,7 @@ fn a_finding_has_its_line() {
         .unwrap()
         + 1;
     assert!(
-        line.starts_with(&format!("my-exercises/07-row-sum.ptx:{at}: race: thread ")),
+        line.starts_with(&format!("my-exercises/09-row-sum.ptx:{at}: race: thread ")),
         "{line}"
     );
     assert!(
@@ -176,7 +160,7 @@ fn outside_of_the_regions_nothing_may_change() {
         .unwrap()
         + 1;
     let expected = format!(
-        "my-exercises/07-row-sum.ptx:{at}: expected `.shared .align 4 .f32 partial[128];` as in the starter \
+        "my-exercises/09-row-sum.ptx:{at}: expected `.shared .align 4 .f32 partial[128];` as in the starter \
          (nothing may change outside the regions), found `.shared .align 4 .f32 partial[256];`\n"
     );
     assert!(run.ended(1).starts_with(&expected), "{}", run.stdout);
@@ -189,7 +173,7 @@ fn rust_that_does_not_compile_and_rust_that_is_wrong() {
     let exercise = named("swiglu");
     folder.run(&["start", "swiglu"]).ended(0);
     let run = folder.run(&["check"]);
-    let place = "my-exercises/06-swiglu.rs: swiglu at T = ";
+    let place = "my-exercises/02-swiglu.rs: swiglu at T = ";
     assert!(run.ended(1).starts_with(place), "{}", run.stdout);
     fs::write(
         folder.file(&exercise),
@@ -197,7 +181,7 @@ fn rust_that_does_not_compile_and_rust_that_is_wrong() {
     )
     .unwrap();
     let run = folder.run(&["check"]);
-    let place = "my-exercises/06-swiglu.rs:";
+    let place = "my-exercises/02-swiglu.rs:";
     assert!(
         run.ended(1).starts_with(place) && run.stdout.contains("`down`"),
         "{}",
@@ -222,7 +206,7 @@ fn hints_come_one_after_the_other() {
     for number in [1, 2, 3, 3] {
         let run = folder.run(&["hint"]);
         let hint = &exercise.spec.hints[number - 1];
-        let expected = format!("Hint {number} of 3 for 01-guard: {hint}\n");
+        let expected = format!("Hint {number} of 3 for 07-guard: {hint}\n");
         let text = run.ended(0);
         assert!(text.starts_with(&expected), "{text}");
         let last = text.contains("exercises solution 01 --reveal` shows a solution");
@@ -232,7 +216,7 @@ fn hints_come_one_after_the_other() {
         folder
             .run(&["hint", "row-sum"])
             .ended(0)
-            .starts_with("Hint 1 of 3 for 07-row-sum")
+            .starts_with("Hint 1 of 3 for 09-row-sum")
     );
 }
 
@@ -247,9 +231,9 @@ fn a_reset_keeps_what_was_written() {
         fs::read_to_string(folder.file(&exercise)).unwrap(),
         exercise.starter
     );
-    assert_eq!(folder.read("my-exercises/01-guard.ptx.old"), "mine");
+    assert_eq!(folder.read("my-exercises/07-guard.ptx.old"), "mine");
     folder.run(&["reset"]).ended(0);
-    assert_eq!(folder.read("my-exercises/01-guard.ptx.old"), "mine");
+    assert_eq!(folder.read("my-exercises/07-guard.ptx.old"), "mine");
 }
 
 /// After a reset, list and check agree that the exercise is unsolved.
@@ -270,7 +254,7 @@ fn a_reset_takes_the_pass_back() {
     fs::write(folder.file(&exercise), &exercise.starter).unwrap();
     let run = folder.run(&["check"]);
     assert!(
-        run.ended(1).contains("(01-guard still counts as solved, "),
+        run.ended(1).contains("(07-guard still counts as solved, "),
         "{}",
         run.stdout
     );
@@ -279,14 +263,14 @@ fn a_reset_takes_the_pass_back() {
     assert!(
         reset
             .ended(0)
-            .ends_with("01-guard no longer counts as solved\n"),
+            .ends_with("07-guard no longer counts as solved\n"),
         "{}",
         reset.stdout
     );
     assert!(!is_solved());
     let run = folder.run(&["check"]);
     assert!(
-        run.ended(1).contains("(01-guard is not solved yet; "),
+        run.ended(1).contains("(07-guard is not solved yet; "),
         "{}",
         run.stdout
     );
@@ -306,7 +290,7 @@ fn the_solution_comes_after_a_pass_or_when_asked_for_outright() {
     folder.run(&["start", "guard"]).ended(0);
     folder
         .run(&["solution"])
-        .refused(&["01-guard: not solved yet; pass `--reveal`"]);
+        .refused(&["07-guard: not solved yet; pass `--reveal`"]);
     assert_eq!(folder.run(&["solution", "--reveal"]).ended(0), solution);
     fs::write(folder.file(&exercise), solution).unwrap();
     folder.run(&["check"]).ended(0);
@@ -355,7 +339,7 @@ fn an_optimisation_is_predicted_first() {
 #[test]
 fn a_check_is_soon_done() {
     let folder = Folder::new();
-    for name in ["row-sum", "tile", "warps-of-a-row", "swiglu"] {
+    for name in ["row-sum", "transpose", "warps-of-a-row", "swiglu"] {
         folder.run(&["start", name]).ended(0);
         let solution = named(name).solution.unwrap();
         fs::write(folder.file(&named(name)), solution).unwrap();
@@ -380,9 +364,9 @@ fn another_folder_is_named_in_the_next_command() {
         "{}",
         run.stdout
     );
-    assert!(folder.path("mine/05-causality.rs").is_file());
+    assert!(folder.path("mine/01-causality.rs").is_file());
     folder.run(&["handout", "out"]).ended(0);
-    let run = folder.run(&["--exercises", "out", "start", "tile"]);
+    let run = folder.run(&["--exercises", "out", "start", "transpose"]);
     let command = " exercises --exercises out check`";
     assert!(run.ended(0).contains(command), "{}", run.stdout);
 }
@@ -406,7 +390,7 @@ fn a_task_can_be_followed_as_it_is_printed() {
     let folder = Folder::new();
     let run = folder.run(&["--dir", "mine", "start", "two-copies"]);
     let task = run.ended(0);
-    assert!(task.contains("sim mine/10-two-copies.ptx"), "{task}");
+    assert!(task.contains("sim mine/12-two-copies.ptx"), "{task}");
     assert!(!task.contains("```") && !task.contains("<!--"), "{task}");
 }
 
@@ -417,8 +401,8 @@ fn the_folder_is_found_from_within() {
     folder.run(&["start", "row-sum"]).ended(0);
     fs::create_dir_all(folder.path("deep/er")).unwrap();
     for (from, shown) in [
-        ("my-exercises", "./07-row-sum.ptx:"),
-        ("deep/er", "../../my-exercises/07-row-sum.ptx:"),
+        ("my-exercises", "./09-row-sum.ptx:"),
+        ("deep/er", "../../my-exercises/09-row-sum.ptx:"),
     ] {
         let output = folder
             .command(&["check"])
@@ -437,22 +421,22 @@ fn a_second_reset_keeps_what_the_first_has_kept() {
     let exercise = named("row-sum");
     folder.run(&["start", "row-sum"]).ended(0);
     for (text, kept) in [
-        ("first", "07-row-sum.ptx.old"),
-        ("second", "07-row-sum.ptx.old.2"),
+        ("first", "09-row-sum.ptx.old"),
+        ("second", "09-row-sum.ptx.old.2"),
     ] {
         fs::write(folder.file(&exercise), text).unwrap();
         assert!(folder.run(&["reset"]).ended(0).contains(kept));
     }
-    assert_eq!(folder.read("my-exercises/07-row-sum.ptx.old"), "first");
-    assert_eq!(folder.read("my-exercises/07-row-sum.ptx.old.2"), "second");
+    assert_eq!(folder.read("my-exercises/09-row-sum.ptx.old"), "first");
+    assert_eq!(folder.read("my-exercises/09-row-sum.ptx.old.2"), "second");
 }
 
 /// A file name names its exercise, ignoring case.
 #[test]
 fn an_exercise_has_several_names() {
     let folder = Folder::new();
-    let files = ["01-guard.ptx", "my-exercises/01-guard.ptx"];
-    for name in ["1", "01", "Guard", "01-guard"].into_iter().chain(files) {
+    let files = ["07-guard.ptx", "my-exercises/07-guard.ptx"];
+    for name in ["7", "07", "Guard", "07-guard"].into_iter().chain(files) {
         let run = folder.run(&["start", name]);
         assert!(run.ended(0).starts_with("01 An element a thread"), "{name}");
     }
@@ -520,15 +504,15 @@ fn a_pass_shows_what_was_counted() {
 fn a_file_is_named_by_its_path() {
     let (folder, guard) = (Folder::new(), named("guard"));
     folder.run(&["start", "row-sum"]).ended(0);
-    folder.run(&["start", "tile"]).ended(0);
-    let path = "my-exercises/07-row-sum.ptx";
+    folder.run(&["start", "transpose"]).ended(0);
+    let path = "my-exercises/09-row-sum.ptx";
     assert!(folder.run(&["check", path]).ended(1).starts_with(path));
-    assert!(folder.run(&["hint", path]).ended(0).contains("07-row-sum"));
+    assert!(folder.run(&["hint", path]).ended(0).contains("09-row-sum"));
     assert!(folder.run(&["reset", path]).ended(0).starts_with(path));
-    let run = folder.run(&["solution", "--reveal", "./my-exercises/01-guard.ptx"]);
+    let run = folder.run(&["solution", "--reveal", "./my-exercises/07-guard.ptx"]);
     assert_eq!(run.ended(0), guard.solution.unwrap());
-    folder.write("other/07-row-sum.ptx", "");
-    folder.run(&["check", "other/07-row-sum.ptx"]).refused(&[
+    folder.write("other/09-row-sum.ptx", "");
+    folder.run(&["check", "other/09-row-sum.ptx"]).refused(&[
         "expected a file in my-exercises, or `--dir other`, found a file in another folder",
     ]);
 }
@@ -542,7 +526,7 @@ fn messages_have_commands_to_paste() {
         let said = folder.run(&["check"]).ended(1).to_owned();
         said.lines().last().unwrap().to_owned()
     };
-    let begin = "(07-row-sum is not solved yet; `cargo";
+    let begin = "(09-row-sum is not solved yet; `cargo";
     assert!(
         last(&folder).starts_with(&format!(
             "{begin} run --release -p workbook -- exercises hint 07`"

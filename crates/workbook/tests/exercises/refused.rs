@@ -31,10 +31,10 @@ fn names_and_places() {
         .refused(&["found \"gaurd\"; did you mean guard?"]);
     folder.run(&["start", "99"]).refused(&["found \"99\""]);
     folder.run(&["check", "guard"]).refused(&[
-        "01-guard.ptx: expected the file created by `cargo ",
+        "07-guard.ptx: expected the file created by `cargo ",
         "exercises start guard`, found none",
     ]);
-    folder.run(&["reset", "guard"]).refused(&["01-guard.ptx"]);
+    folder.run(&["reset", "guard"]).refused(&["07-guard.ptx"]);
     folder.run(&["jump"]).refused(&["jump"]);
     assert!(!folder.path("my-exercises").exists());
 }
@@ -157,7 +157,7 @@ fn launches_that_are_none() {
         let run = folder.run(&["check"]);
         let line = run.ended(1);
         assert!(
-            line.starts_with(&format!("my-exercises/08-layer-norm.ptx:{at}: "))
+            line.starts_with(&format!("my-exercises/10-layer-norm.ptx:{at}: "))
                 && line.contains(what),
             "{line}"
         );

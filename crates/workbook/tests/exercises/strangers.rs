@@ -69,7 +69,7 @@ fn other_files_are_not_brought_in() {
         ),
     ] {
         let stdout = graded(&folder, &line, &[]);
-        let region = "eve 06-swiglu: text: eve/06-swiglu.rs:";
+        let region = "eve 02-swiglu: text: eve/02-swiglu.rs:";
         assert!(
             stdout.contains(region) && stdout.contains(&format!("found the word `{word}`\n")),
             "{stdout}"
@@ -83,11 +83,11 @@ fn other_files_are_not_brought_in() {
 fn links_are_not_followed() {
     use std::os::unix::fs::symlink;
     let folder = Folder::new();
-    folder.write("class/ada/01-guard.ptx", &named("guard").solution.unwrap());
+    folder.write("class/ada/07-guard.ptx", &named("guard").solution.unwrap());
     folder.write("class/bob/note.txt", "");
     let link = |to: &str, name: &str| symlink(to, folder.path(name)).unwrap();
-    link("../ada/01-guard.ptx", "class/bob/01-guard.ptx");
-    link("nowhere.ptx", "class/bob/02-columns.ptx");
+    link("../ada/07-guard.ptx", "class/bob/07-guard.ptx");
+    link("nowhere.ptx", "class/bob/08-columns.ptx");
     link("../ada", "class/bob/my-exercises");
     link("ada", "class/cyd");
     let args = [
@@ -96,8 +96,8 @@ fn links_are_not_followed() {
     let run = folder.run(&args);
     let stdout = run.ended(1);
     for name in [
-        "bob/01-guard.ptx",
-        "bob/02-columns.ptx",
+        "bob/07-guard.ptx",
+        "bob/08-columns.ptx",
         "bob/my-exercises",
         "cyd",
     ] {
@@ -106,7 +106,7 @@ fn links_are_not_followed() {
     }
     assert!(stdout.ends_with("\n1 of 4 passed\n"), "{stdout}");
     let all: Value = serde_json::from_str(&folder.read("g.json")).unwrap();
-    for (number, file) in [(2, "01-guard.ptx"), (3, "02-columns.ptx")] {
+    for (number, file) in [(2, "07-guard.ptx"), (3, "08-columns.ptx")] {
         let grade = &all["grades"][number];
         assert_eq!(
             (&grade["student"], &grade["by"]),
@@ -242,7 +242,7 @@ mod without_a_sandbox {
             checked.stderr
         );
         // Kernels run in the simulator, which needs none.
-        folder.write("eve/01-guard.ptx", &named("guard").solution.unwrap());
+        folder.write("eve/07-guard.ptx", &named("guard").solution.unwrap());
         run(&folder, &["grade", "eve", "--only", "guard"]).ended(0);
     }
 }

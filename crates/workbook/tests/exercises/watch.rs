@@ -102,9 +102,9 @@ fn an_exercise_can_be_named() {
     let [columns, next] = &["columns", "row-sum"].map(named);
     let watch = Watch::start(&folder, &["columns", "--poll"]);
     watch.says(&columns.spec.title);
-    watch.says("02-columns is not solved yet");
+    watch.says("08-columns is not solved yet");
     fs::write(folder.file(columns), columns.solution.as_deref().unwrap()).unwrap();
-    watch.says("02-columns: passed");
+    watch.says("08-columns: passed");
     watch.says(&next.spec.title);
 }
 
@@ -119,11 +119,11 @@ fn a_solved_exercise_that_is_named_is_watched() {
     folder.run(&["check"]).ended(0);
     let watch = Watch::start(&folder, &["guard", "--poll"]);
     watch.says("this watch stays with it");
-    watch.says("01-guard: passed");
+    watch.says("07-guard: passed");
     fs::write(folder.file(&guard), &guard.starter).unwrap();
-    watch.says("01-guard still counts as solved");
+    watch.says("07-guard still counts as solved");
     fs::write(folder.file(&guard), solution).unwrap();
-    watch.says("01-guard: passed");
+    watch.says("07-guard: passed");
 }
 
 /// What another command writes while a watch runs stays.
@@ -162,8 +162,8 @@ fn what_is_watched_may_go() {
         let mut watch = Watch::start(&folder, args);
         watch.says("not solved yet");
         fs::remove_file(folder.file(&named("guard"))).unwrap();
-        watch.says(" exercises start 01` creates it again");
-        folder.run(&["start", "01"]).ended(0);
+        watch.says(" exercises start 07` creates it again");
+        folder.run(&["start", "07"]).ended(0);
         fs::remove_dir_all(folder.path("my-exercises")).unwrap();
         assert_eq!(watch.0.wait().unwrap().code(), Some(2));
     }
