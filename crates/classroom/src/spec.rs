@@ -80,6 +80,22 @@ pub struct Spec {
     /// Questions that the learner answers in the file.
     #[serde(default, rename = "question")]
     pub questions: Vec<Question>,
+    /// What a learner is told after passing.
+    pub debrief: Option<Debrief>,
+}
+
+/// What a learner is told after passing.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Debrief {
+    /// The idea, in about two sentences.
+    pub idea: String,
+    /// A file of the repository that uses the idea: `kernels/src/rms_norm/level3.ptx`.
+    pub file: String,
+    /// A line of that file, without the spaces around it; it occurs there exactly once.
+    pub line: String,
+    /// What to read next, as a link from a chapter: `[matmul at level 4](level4.md#matmul)`.
+    pub next: String,
 }
 
 impl Spec {
