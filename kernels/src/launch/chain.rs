@@ -4,7 +4,7 @@
 //! while their results become visible, and while the next kernel is set up and waits for its first bytes. *Programmatic
 //! dependent launch* (compute capability 9.0) removes the part that does not depend on the result: a kernel may start
 //! when every block of the one before has executed `griddepcontrol.launch_dependents`, and until its own
-//! `griddepcontrol.wait` it may load what no kernel of the chain writes, such as weights. The wait ends when the
+//! `griddepcontrol.wait` it may load what no earlier kernel of the chain writes, such as weights. The wait ends when the
 //! kernel before has ended and its writes are visible.
 //!
 //! A kernel that can do this is launched by [`Launch::programmatic`](super::Launch::programmatic). It overlaps with

@@ -9,8 +9,8 @@
 // - Level 4 also takes rows of several warps, and reserves four of a block's 16 barriers for them. A row of one warp
 //   needs none. (When the times of kernels/generated/rms_norm/level5.md were recorded, level 4 reserved all 16, and no
 //   more than four blocks shared an SM.)
-// - 1 / sqrt is one instruction, rsqrt.approx, with an error of at most 2^-22.9 (PTX ISA). The root and the division of
-//   IEEE are many instructions, one after the other, and nothing else can be done meanwhile.
+// - 1 / sqrt is rsqrt.approx, with an error of at most 2^-22.9 (PTX ISA): a few machine instructions. The root and the
+//   division of IEEE are many, one after the other, and nothing else can be done meanwhile.
 // The bytes are the same, and so are large tensors' times: those wait for memory.
 //
 // Launch: block 128, grid ceil(rows * LANES_PER_ROW / 128). A row has at most LANES_PER_ROW * CHUNKS_PER_LANE chunks of

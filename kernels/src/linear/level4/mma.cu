@@ -7,9 +7,9 @@
 //   - cp.async copies steps of K from global to shared memory without registers, while another step is computed.
 //   - The largest tile is 128×128: global memory and L2 then give 2·M·N·K/128 elements instead of 2·M·N·K/32.
 //
-// Prediction: for 16 columns a warp reads 8 times 512 bytes and issues 32 mma, during which shared memory could give
-// twice that: compute-bound, where there are blocks for two on each SM. Where there are not, the launch
-// takes 64×64 or 32×64 tiles, which are bound by the L2 cache.
+// Prediction: for 16 columns of K a block's four warps read 16 KiB of shared memory, and cp.async writes 8 KiB: 192
+// cycles. Their 128 mma take 256 cycles on an A100, which is compute-bound, and would take 128 on an H200, where shared
+// memory so allows two thirds of the peak. Smaller tiles, for fewer than two blocks per SM, are bound by the L2 cache.
 // Where it loses: to PyTorch, that is cuBLAS, wherever no epilogue saves a launch: most for large matmuls, where cuBLAS
 // has wgmma, and for a hundred or two rows of x (kernels/generated/linear/level4/mma.md), where all tiles fit the SMs
 // at once, each waits for its own copies from L2, and cuBLAS has more shapes of tiles. Level 5 chooses among more.
