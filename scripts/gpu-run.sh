@@ -104,7 +104,7 @@ case $what in
     out=$(cd "$from" && realpath -m "$1")
     parts=("${@:2}")
     if [ ${#parts[@]} = 0 ]; then
-      parts=(compare-tiny compare-base compare-readme,s16 compare-smollm-135m,b16 ops-f32 ops-bf16 small sweep worklog bench)
+      parts=(compare-tiny compare-base compare-readme,s16 compare-smollm-135m,b16 ops-f32 ops-bf16 small sweep ablation worklog bench)
     fi
     device=(--device "${CANDLEPOWER_DEVICE:-cuda}")
     peers=("${device[@]}" --peers "${CANDLEPOWER_PYTHON:-python3}")
@@ -116,11 +116,12 @@ case $what in
         ops-f32 | ops-bf16) run=(workbook ops --dtype "$of" "${side_by_side[@]}") figures=ops ;;
         small) run=(workbook small "${peers[@]}") figures=small ;;
         sweep) run=(workbook sweep "${device[@]}") figures=sweep ;;
+        ablation) run=(workbook ablation --preset readme s16 base smollm-135m --dtype f32 bf16 "${device[@]}") figures=ablation ;;
         worklog) run=(workbook worklog matmul softmax attention "${device[@]}") figures=worklog ;;
         bench) run=(bench-levels --bench) figures=benches ;;
         bench-?*) run=(bench-levels --bench "$of") figures=benches ;;
         *)
-          echo "run.sh measure: expected compare-PRESET, ops-f32, ops-bf16, small, sweep, worklog or bench, found '$1'" >&2
+          echo "run.sh measure: expected compare-PRESET, ops-f32, ops-bf16, small, sweep, ablation, worklog or bench, found '$1'" >&2
           exit 2 ;;
       esac
     }

@@ -38,6 +38,7 @@ pub mod softmax;
 pub mod ternary_linear;
 #[cfg(test)]
 mod testing;
+pub mod without;
 pub mod worklogs;
 
 /// Calls `$macro!` with every narrow function that all levels have: its folder, its name, its arguments with their types, and

@@ -8,6 +8,7 @@ use candle_core::{DType, Device};
 use clap::{Arg, Args, Command, Parser, ValueEnum};
 use data::BadInput;
 use kernels::dispatch::Op;
+use kernels::without::Idea;
 use models::Ops;
 
 use crate::device;
@@ -42,6 +43,9 @@ pub struct RunArgs {
     /// Run these ops at other levels, such as norm_linear=2,linear_residual=4
     #[arg(long, value_name = "OP=LEVEL,…")]
     pub swap: Option<String>,
+    /// Leave out ideas of level 5, such as overlap or dispatch, to see what they bring; a wrong name lists all
+    #[arg(long, value_name = "IDEA,…", value_delimiter = ',')]
+    pub without: Vec<Idea>,
     /// After the run, list the kernels that ran: calls, time, and the bytes and FLOPs that each op needs
     #[arg(long)]
     pub trace: bool,
@@ -127,7 +131,10 @@ impl CudaGraphArgs {
                 Err(BadInput::new("--cuda-graph on", expected, found))
             }
             Some(Switch::On) => Ok(true),
-            None => Ok(device.is_cuda() && ops.level() == 5 && !trace),
+            None => {
+                let is_used = !trace && !Idea::Graph.is_left_out();
+                Ok(device.is_cuda() && ops.level() == 5 && is_used)
+            }
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The ops of a run: a level's, with those that `--swap` takes from others.
 
+use data::BadInput;
+use kernels::without;
 use levels::{Level, Name, Selection};
 
 use crate::args::RunArgs;
@@ -11,8 +13,8 @@ impl RunArgs {
     /// `model_ops`.
     ///
     /// # Errors
-    /// The level or an op does not exist, the model does not run the op, or the GPU cannot run one of the
-    /// levels.
+    /// The level or an op does not exist, the model does not run the op, the GPU cannot run one of the levels, or
+    /// `--without` is given and level 5 does not run.
     pub fn ops(
         &self,
         request: &Request,
@@ -28,15 +30,24 @@ impl RunArgs {
         let (ops, levels) = selection.ops(request.dtype, &request.device, self.trace)?;
         if levels.contains(&5) {
             note_tables_later(&request.device)?;
+        } else if !self.without.is_empty() {
+            let expected = "level 5, whose ideas it leaves out";
+            return Err(BadInput::new("--without", expected, level.label()).into());
         }
+        without::set(&self.without);
         Ok(ops)
     }
 
-    /// `level 4`, or `level 4 with norm_qkv=2`.
+    /// `level 4`, `level 4 with norm_qkv=2`, or `level 5 without overlap`.
     pub fn label(&self, level: &Name) -> String {
-        match &self.swap {
-            Some(swap) => format!("{} with {swap}", level.label()),
-            None => level.label(),
+        let mut label = level.label();
+        if let Some(swap) = &self.swap {
+            label += &format!(" with {swap}");
         }
+        if !self.without.is_empty() {
+            let names: Vec<&str> = self.without.iter().map(|idea| idea.name()).collect();
+            label += &format!(" without {}", names.join(", "));
+        }
+        label
     }
 }

@@ -18,6 +18,8 @@ pub enum Kind {
     Small,
     /// Whole models over the size of their input, by `workbook sweep`.
     Sweep,
+    /// Whole models at level 5 without one of its ideas, by `workbook ablation`.
+    Ablations,
     /// The steps of a worklog, by `workbook worklog`.
     Worklogs,
     /// All that Criterion times, by `cargo bench`.
@@ -26,11 +28,12 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, in reading order.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Models,
         Self::Ops,
         Self::Small,
         Self::Sweep,
+        Self::Ablations,
         Self::Worklogs,
         Self::Benches,
     ];
@@ -42,6 +45,7 @@ impl Kind {
             Self::Ops => "ops",
             Self::Small => "small",
             Self::Sweep => "sweep",
+            Self::Ablations => "ablations",
             Self::Worklogs => "worklogs",
             Self::Benches => "benches",
         }
@@ -54,6 +58,7 @@ impl Kind {
             Self::Ops => "ops.json",
             Self::Small => "small.json",
             Self::Sweep => "sweep.json",
+            Self::Ablations => "ablation.json",
             Self::Worklogs => "worklog.json",
             Self::Benches => "benches.json",
         }
@@ -68,8 +73,7 @@ impl Kind {
         struct Head {
             kind: Kind,
         }
-        let expected =
-            "recorded figures: JSON of compare, ops, small, sweep, worklog or cargo bench";
+        let expected = "recorded figures: JSON of compare, ops, small, sweep, ablation, worklog or cargo bench";
         let bad = |found: &dyn fmt::Display| BadInput::new(path.display(), expected, found);
         let text = data::read_text(path)?;
         let head: Head = serde_json::from_str(&text).map_err(|e| bad(&e))?;
@@ -84,6 +88,7 @@ impl fmt::Display for Kind {
             Self::Ops => "ops",
             Self::Small => "small matmuls",
             Self::Sweep => "sweeps",
+            Self::Ablations => "ablations",
             Self::Worklogs => "worklogs",
             Self::Benches => "cargo bench",
         })

@@ -22,7 +22,8 @@ pub struct Row {
     pub workload: String,
     /// Level, from 1 for naive candle ops; 0 for another framework.
     pub level: u8,
-    /// Another framework and its mode: `pytorch_eager`, `pytorch_compile_max_autotune`.
+    /// Another framework and its mode: `pytorch_eager`, `pytorch_compile_max_autotune`; in an ablation level 5 without an
+    /// idea: `without_overlap`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
     /// Whether the forward pass was one CUDA graph.

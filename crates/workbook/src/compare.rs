@@ -39,7 +39,7 @@ pub use front::{has_places, rewrite};
 use measure::Graphs;
 use peers::{PeerArgs, Peers};
 use results::Results;
-pub use stats::{Spread, quantile, significant};
+pub use stats::{Spread, quantile, relative_difference, significant};
 pub use tables::sections;
 
 /// Which models are measured, in which formats and where.

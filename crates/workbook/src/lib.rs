@@ -1,5 +1,6 @@
 //! The `workbook` command: compares the levels, and runs each program at any level.
 
+mod ablation;
 mod bench_charts;
 mod compare;
 mod doctor;
@@ -16,6 +17,7 @@ mod worklog;
 
 use std::process::ExitCode;
 
+use ablation::AblationArgs;
 use bench_charts::BenchChartsArgs;
 use clap::{Args, Parser, Subcommand};
 use cli::args::{TuneArgs, options};
@@ -66,6 +68,8 @@ enum Command {
     Tune(TuneArgs),
     /// Time small matmuls: level 5 compared with candle and gemm
     Small(SmallArgs),
+    /// Time level 5 on a GPU without each of its ideas
+    Ablation(AblationArgs),
     /// Time each step of a worklog on a GPU, compared with cuBLAS
     Worklog(WorklogArgs),
     /// Check this machine: what works here, what does not, and how to fix it
@@ -133,6 +137,7 @@ pub fn main() -> ExitCode {
             None => compare::run(&workbook.compare),
             Some(Command::Compare(args)) => compare::run(&args),
             Some(Command::Ops(args)) => ops::run(&args),
+            Some(Command::Ablation(args)) => ablation::run(&args),
             Some(Command::Profile(args)) => profile::run(&args),
             Some(Command::Record(args)) => record::run(&args),
             Some(Command::Redraw) => record::redraw(),

@@ -24,7 +24,7 @@ pub use run::Run;
 pub struct RecordArgs {
     /// Name of the device: benches/results/NAME.json, and NAME.json in the folders there; new names are fine
     name: String,
-    /// JSON of compare, ops, small, sweep, worklog and cargo bench; replaces earlier measurements of the same
+    /// JSON of compare, ops, small, sweep, ablation, worklog and cargo bench; replaces earlier measurements of the same
     /// [default: all that they left in target/workbook]
     #[arg(value_name = "JSON")]
     files: Vec<PathBuf>,
@@ -100,6 +100,7 @@ struct All {
     ops: Named<OpRow>,
     small: Named<OpRow>,
     sweep: Named<SweepRow>,
+    ablations: Named<Row>,
     worklogs: Named<OpRow>,
     benches: Named<Case>,
 }
@@ -115,6 +116,7 @@ impl All {
             ops: records(root, Kind::Ops)?,
             small: records(root, Kind::Small)?,
             sweep: records(root, Kind::Sweep)?,
+            ablations: records(root, Kind::Ablations)?,
             worklogs: records(root, Kind::Worklogs)?,
             benches: records(root, Kind::Benches)?,
         })
@@ -129,6 +131,10 @@ impl All {
             (Kind::Ops, crate::ops::redraw(root, &self.ops)?),
             (Kind::Small, crate::small::redraw(root, &self.small)?),
             (Kind::Sweep, crate::sweep::redraw(root, &self.sweep)?),
+            (
+                Kind::Ablations,
+                crate::ablation::redraw(root, &self.ablations)?,
+            ),
             (
                 Kind::Worklogs,
                 crate::worklog::redraw(root, &self.worklogs)?,
@@ -164,6 +170,7 @@ impl All {
             Kind::Ops => of(&self.ops),
             Kind::Small => of(&self.small),
             Kind::Sweep => of(&self.sweep),
+            Kind::Ablations => of(&self.ablations),
             Kind::Worklogs => of(&self.worklogs),
             Kind::Benches => of(&self.benches),
         }
@@ -212,6 +219,9 @@ impl Records {
         let Self { name, all, .. } = self;
         let names = [path.as_str(), from];
         match run {
+            Run::Models(run) if kind == Kind::Ablations => {
+                replace(&mut all.ablations, name, run, names)?
+            }
             Run::Models(run) => {
                 replace(&mut all.models, name, run, names)?;
                 all.models.iter_mut().for_each(|(_, models)| sort(models));
@@ -237,6 +247,7 @@ impl Records {
                 Kind::Ops => self.save(&path, &self.all.ops)?,
                 Kind::Small => self.save(&path, &self.all.small)?,
                 Kind::Sweep => self.save(&path, &self.all.sweep)?,
+                Kind::Ablations => self.save(&path, &self.all.ablations)?,
                 Kind::Worklogs => self.save(&path, &self.all.worklogs)?,
                 Kind::Benches => self.save(&path, &self.all.benches)?,
             }

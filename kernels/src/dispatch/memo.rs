@@ -4,12 +4,14 @@ use std::cell::Cell;
 use std::ptr;
 
 use super::{Facts, Problem, Why};
+use crate::without;
 
 /// The reason for an entry, and its index in the registry; `None` if no entry can run.
 type Known = Option<(Why<'static>, usize)>;
 
-/// The problem's `op` identifies the registry. Facts are unique per device and never move.
-type Key = (Problem, &'static Facts);
+/// The problem's `op` identifies the registry. Facts are unique per device and never move. The number is that of the ideas
+/// [left out](without).
+type Key = (Problem, &'static Facts, u16);
 
 /// Number of slots per thread; each remembers the latest problem.
 const SLOTS: usize = 512;
@@ -22,11 +24,12 @@ thread_local! {
 /// Returns the result of `find` for `problem`, cached.
 #[inline]
 pub fn recall(problem: &Problem, facts: &'static Facts, find: impl FnOnce() -> Known) -> Known {
-    let slot = slot(problem);
-    let met = |(of, on): &Key| of == problem && ptr::eq(*on, facts);
+    let (slot, left_out) = (slot(problem), without::left_out());
+    let met =
+        |(of, on, without): &Key| of == problem && ptr::eq(*on, facts) && *without == left_out;
     match KNOWN.with(|known| known[slot].get()) {
         Some((key, known)) if met(&key) => known,
-        _ => remember(slot, (*problem, facts), find()),
+        _ => remember(slot, (*problem, facts, left_out), find()),
     }
 }
 

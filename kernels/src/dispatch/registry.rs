@@ -7,6 +7,7 @@ use trace::Span;
 use super::tables::tables;
 use super::{Facts, Problem, Rule, Table, memo};
 use crate::error::unsupported;
+use crate::without::{Idea, allows};
 
 // ANCHOR: entry
 /// A kernel that can be picked; `F` is what runs it. (The entry of a *launch* is the name of a kernel in PTX.)
@@ -20,6 +21,13 @@ pub struct Entry<F> {
     pub run: F,
 }
 // ANCHOR_END: entry
+
+impl<F> Entry<F> {
+    /// Whether it can run, and belongs to no idea that the process [leaves out](crate::without).
+    fn may_run(&self, problem: &Problem, facts: &Facts) -> bool {
+        allows(self.name) && (self.can)(problem, facts)
+    }
+}
 
 /// The kernels of an operation. Without a measurement, the first one that can run is picked.
 #[derive(Debug)]
@@ -94,7 +102,9 @@ impl<F> Registry<F> {
     /// Returns the index of [`pick_from`](Self::pick_from)'s pick.
     #[cold]
     fn find(&self, problem: &Problem, facts: &Facts) -> Option<(Why<'static>, usize)> {
-        let picked = self.pick_from(problem, facts, tables(facts))?;
+        let measured = |_: &&Table| !Idea::Dispatch.is_left_out();
+        let tables = tables(facts).into_iter().filter(measured);
+        let picked = self.pick_from(problem, facts, tables)?;
         let same = |e: &Entry<F>| e.name == picked.entry.name;
         Some((picked.why, self.entries.iter().position(same)?))
     }
@@ -109,7 +119,7 @@ impl<F> Registry<F> {
     ) -> Option<Picked<'a, F>> {
         for table in tables {
             for rule in table.rules.iter().filter(|rule| rule.holds(problem)) {
-                let named = |e: &&Entry<F>| e.name == rule.kernel && (e.can)(problem, facts);
+                let named = |e: &&Entry<F>| e.name == rule.kernel && e.may_run(problem, facts);
                 if let Some(entry) = self.entries.iter().find(named) {
                     let why = Why::Measured(rule, table.measured_on());
                     return Some(Picked { entry, why });
@@ -128,7 +138,7 @@ impl<F> Registry<F> {
         facts: &'a Facts,
     ) -> impl Iterator<Item = &'static Entry<F>> + use<'a, F> {
         let entries: &'static [Entry<F>] = self.entries;
-        entries.iter().filter(move |e| (e.can)(problem, facts))
+        entries.iter().filter(move |e| e.may_run(problem, facts))
     }
 
     /// Returns the entry of this name.

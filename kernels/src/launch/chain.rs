@@ -16,12 +16,13 @@
 //!   So each kernel has waited when it ends, and when a wait ends, all kernels before have ended. What follows the
 //!   wait is in the order of the launches; the memory that one kernel reads, a later one may overwrite.
 //!
-//! `CANDLEPOWER_OVERLAP=0` in the environment turns the overlap off, for comparisons.
+//! `--without overlap` turns the overlap off, for comparisons.
 //!
 //! "CUDA C++ Programming Guide", section on programmatic dependent launch; "PTX ISA", `griddepcontrol`.
 
 use std::cell::Cell;
-use std::sync::LazyLock;
+
+use crate::without::Idea;
 
 /// The state of this thread's chain.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -49,15 +50,9 @@ pub fn chained<T>(f: impl FnOnce() -> T) -> T {
     f()
 }
 
-/// Whether launches of this thread may overlap: they are [`chained`], and `CANDLEPOWER_OVERLAP` is not 0.
+/// Whether launches of this thread may overlap: they are [`chained`], and [`Idea::Overlap`] is not left out.
 pub fn is_chained() -> bool {
-    CHAIN.get() != Chain::None && is_on()
-}
-
-fn is_on() -> bool {
-    static ON: LazyLock<bool> =
-        LazyLock::new(|| std::env::var_os("CANDLEPOWER_OVERLAP").is_none_or(|value| value != "0"));
-    *ON
+    CHAIN.get() != Chain::None && !Idea::Overlap.is_left_out()
 }
 
 #[cfg(feature = "cuda")]
@@ -132,7 +127,7 @@ mod tests {
         assert!(CHAIN.get() == Chain::None);
         chained(|| {
             assert!(CHAIN.get() == Chain::Unknown);
-            assert_eq!(is_chained(), is_on());
+            assert!(is_chained());
             CHAIN.set(Chain::After(1));
             chained(|| assert!(CHAIN.get() == Chain::Unknown, "the first launch waits"));
             assert!(CHAIN.get() == Chain::Unknown, "and so does the next");

@@ -129,6 +129,7 @@ fn title(kind: Kind) -> &'static str {
         Kind::Ops => "Single ops",
         Kind::Small => "Small matmuls",
         Kind::Sweep => "Whole models by input size",
+        Kind::Ablations => "Level 5 without one of its ideas",
         Kind::Worklogs => "Worklogs",
         Kind::Benches => "`cargo bench`",
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use data::BadInput;
 use results::{BenchResults, Kind, OpResults, Results, SweepResults};
 
-/// A run of `compare`, `ops`, `small`, `sweep`, `worklog` or `cargo bench`.
+/// A run of `compare`, `ops`, `small`, `sweep`, `ablation`, `worklog` or `cargo bench`.
 #[derive(Debug, Clone)]
 pub enum Run {
     Models(Results),
@@ -18,7 +18,7 @@ impl Run {
     /// Reads a file of any kind.
     pub fn load(path: &Path) -> Result<Self, BadInput> {
         Ok(match Kind::of(path)? {
-            Kind::Models => Self::Models(Results::load(path)?),
+            Kind::Models | Kind::Ablations => Self::Models(Results::load(path)?),
             Kind::Ops | Kind::Small | Kind::Worklogs => Self::Ops(OpResults::load(path)?),
             Kind::Sweep => Self::Sweep(SweepResults::load(path)?),
             Kind::Benches => Self::Benches(BenchResults::load(path)?),

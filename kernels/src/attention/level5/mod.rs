@@ -21,6 +21,7 @@ use candle_core::{DType, Result, Tensor};
 
 use super::{Params, level3, level4};
 use crate::dispatch::{Entry, Facts, Feature, Layout, Op, Picked, Problem, Registry};
+use crate::without;
 
 /// q (B, T, H, D), k and v (B, T, Hkv, D) → (B, T, H·D)
 pub type Kernel = fn(&Tensor, &Tensor, &Tensor) -> Result<Tensor>;
@@ -129,7 +130,8 @@ pub fn prompt_attention(q: &Tensor, cache: &super::Cache, position: usize) -> Re
     let (facts, dtype) = (Facts::of(q.device())?, q.dtype());
     let why = || format!("{tokens} tokens in {} of D = {d}", dtype.as_str());
     let can = |kernel: &&PromptKernel| {
-        tokens > level4::MAX_DECODE_QUERIES && (kernel.can)(facts, dtype, d)
+        let may_run = without::allows(kernel.name) && (kernel.can)(facts, dtype, d);
+        tokens > level4::MAX_DECODE_QUERIES && may_run
     };
     if let Some(kernel) = PROMPT_KERNELS.iter().find(can) {
         let x = Params::causal(kernel.name, q, cache, position)?;

@@ -8,6 +8,7 @@ use crate::cpu::norm_rows;
 use crate::launch::{Launch, Module, aligned, module, on_cpu};
 use crate::linear::level4::{Form, Packed};
 use crate::linear::{check, gate_rows, output_like, without_bias};
+use crate::without::Idea;
 
 static MODULE: Module = module!("linear/level5/norm_gemv", sm_75, sm_90);
 
@@ -124,7 +125,8 @@ impl<'a> Row<'a> {
             norm_rows::check("norm_linear_level5", x, &[("the norm's weight", weight)])?;
         let bytes = k * x.dtype().size_in_bytes();
         let fits = |v: &&NormGemv| bytes <= v.chunks * WARP * 16;
-        if on_cpu(x.device()) || rows != 1 || bytes == 0 || !bytes.is_multiple_of(16) {
+        let is_whole = bytes > 0 && bytes.is_multiple_of(16);
+        if on_cpu(x.device()) || rows != 1 || !is_whole || Idea::FusedNorm.is_left_out() {
             return Ok(None);
         }
         let row = Self {

@@ -1,0 +1,164 @@
+//! Level 5 without some of its ideas: what an idea brings is the time that a model takes without it.
+//!
+//! The setting is one of the process. A CUDA graph keeps the kernels of its recording.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+/// An idea of level 5 that can be left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Idea {
+    /// The measured tables. Without them, the first kernel of the registry that can run.
+    Dispatch,
+    /// A forward pass as one CUDA graph. The program that runs the model decides about it.
+    Graph,
+    /// f32 on tensor cores, as three TF32 products. Without it, FMA in f32.
+    Tf32x3,
+    /// Hopper's tensor cores, fed by TMA. Without them, `mma.sync`.
+    Wgmma,
+    /// NVIDIA's cuBLAS and cuBLASLt. Without them, this project's kernels alone.
+    Libraries,
+    /// A kernel for each width of a narrow row of a norm. Without it, level 4's for all widths.
+    NarrowNorms,
+    /// A GEMV that has a whole row of weights in flight. Without it, another GEMV.
+    LoadsInFlight,
+    /// RMSNorm in the prologue of the GEMV of one row. Without it, a launch of its own.
+    FusedNorm,
+    /// Rotation, append and attention of a decode step in one launch of clusters. Without it, two or three launches.
+    OneLaunchAttention,
+    /// Programmatic dependent launch. Without it, a kernel starts when the one before has ended.
+    Overlap,
+}
+
+/// The ideas that are left out, a bit each.
+static LEFT_OUT: AtomicU16 = AtomicU16::new(0);
+
+impl Idea {
+    /// All ideas, those of whole passes first.
+    pub const ALL: [Self; 10] = [
+        Self::Dispatch,
+        Self::Graph,
+        Self::Tf32x3,
+        Self::Wgmma,
+        Self::Libraries,
+        Self::NarrowNorms,
+        Self::LoadsInFlight,
+        Self::FusedNorm,
+        Self::OneLaunchAttention,
+        Self::Overlap,
+    ];
+
+    /// `loads-in-flight`
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Dispatch => "dispatch",
+            Self::Graph => "graph",
+            Self::Tf32x3 => "tf32x3",
+            Self::Wgmma => "wgmma",
+            Self::Libraries => "libraries",
+            Self::NarrowNorms => "narrow-norms",
+            Self::LoadsInFlight => "loads-in-flight",
+            Self::FusedNorm => "fused-norm",
+            Self::OneLaunchAttention => "one-launch-attention",
+            Self::Overlap => "overlap",
+        }
+    }
+
+    /// Whether the process leaves it out.
+    #[inline]
+    pub fn is_left_out(self) -> bool {
+        left_out() & self.bit() != 0
+    }
+
+    fn bit(self) -> u16 {
+        1 << self as u16
+    }
+
+    /// The idea that a kernel of a registry is there for, by the kernel's name.
+    fn of_kernel(name: &str) -> Option<Self> {
+        match name {
+            "candle" | "cublaslt" => Some(Self::Libraries),
+            "rms_norm_level5" | "layer_norm_level5" => Some(Self::NarrowNorms),
+            "linear_level5_row" => Some(Self::LoadsInFlight),
+            "attention_step_cluster" => Some(Self::OneLaunchAttention),
+            "attention_level5" | "linear_bf16_level5_128x192" | "linear_bf16_level5_128x128" => {
+                Some(Self::Wgmma)
+            }
+            _ => name.contains("_tf32x3_").then_some(Self::Tf32x3),
+        }
+    }
+}
+
+impl fmt::Display for Idea {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Idea {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|idea| idea.name() == text);
+        found.ok_or_else(|| format!("expected one of {}", Self::ALL.map(Self::name).join(", ")))
+    }
+}
+
+/// Leaves out these ideas and no others, from the next launch on.
+pub fn set(ideas: &[Idea]) {
+    let bits = ideas.iter().fold(0, |bits, idea| bits | idea.bit());
+    LEFT_OUT.store(bits, Ordering::Relaxed);
+}
+
+/// The ideas that are left out, a bit each: equal numbers mean equal choices of kernels.
+#[inline]
+pub(crate) fn left_out() -> u16 {
+    LEFT_OUT.load(Ordering::Relaxed)
+}
+
+/// Whether a kernel of a registry may run.
+pub(crate) fn allows(kernel: &str) -> bool {
+    Idea::of_kernel(kernel).is_none_or(|idea| !idea.is_left_out())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{attention, layer_norm, linear, matmul, rms_norm};
+
+    #[test]
+    fn names_can_be_read() {
+        for idea in Idea::ALL {
+            assert_eq!(idea.name().parse(), Ok(idea));
+        }
+        let error = "Graph".parse::<Idea>().expect_err("no such name");
+        assert!(
+            error.starts_with("expected one of dispatch, graph, "),
+            "{error}"
+        );
+    }
+
+    /// The ideas that are kernels have kernels, and the kernels of level 4 belong to none.
+    #[test]
+    fn kernels_belong_to_ideas() {
+        let mut names: Vec<&str> = vec![];
+        names.extend(linear::level5::REGISTRY.entries.iter().map(|e| e.name));
+        names.extend(matmul::level5::REGISTRY.entries.iter().map(|e| e.name));
+        names.extend(rms_norm::level5::REGISTRY.entries.iter().map(|e| e.name));
+        names.extend(layer_norm::level5::REGISTRY.entries.iter().map(|e| e.name));
+        names.extend(attention::level5::REGISTRY.entries.iter().map(|e| e.name));
+        names.extend(attention::level5::STEPS.entries.iter().map(|e| e.name));
+        let of = |idea: Idea| {
+            let of_it = |name: &&&str| Idea::of_kernel(name) == Some(idea);
+            names.iter().filter(of_it).count()
+        };
+        assert_eq!(
+            Idea::ALL.map(of),
+            [0, 0, 3, 3, 3, 2, 1, 0, 1, 0],
+            "{names:?}"
+        );
+        let mut of_level_4 = names.iter().filter(|name| name.contains("level4"));
+        assert!(of_level_4.all(|name| Idea::of_kernel(name).is_none()));
+    }
+}
