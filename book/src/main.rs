@@ -4,6 +4,7 @@
 //! that reloads the page when a chapter, an included source or a result changes; `test` looks for
 //! what a build lets pass; `commands` runs what a reader is told to run; `measure` is the preprocessor that `book.toml` names.
 
+mod ablation;
 mod behind;
 mod benches;
 mod chart;

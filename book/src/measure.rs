@@ -17,6 +17,7 @@
 //! - `{{machine on=cpu}}`: where and when; `{{machine ops on=cpu}}` where and when the ops were, and `small`.
 //! - `{{fn levels/level1/src/ops.rs rms_norm}}`: a function of a Rust source, by its name or as `Type::name`.
 //! - `{{worklog matmul}}`: the steps of a worklog, and their times with `on=`; `{{diff OLD NEW}}`: what changes from one file to another.
+//! - `{{ablation on=h200 lm.readme.decode.bf16}}`: workloads at level 5 without each of its ideas.
 //! - `{{quiz simulator/sectors}}`: a question, whose answer the simulator or a record gives: see [`quiz`].
 //! - `{{op rms_norm}}`: a page of the reference; `{{reference}}`: its index.
 //! - `{{exercises}}`: a table of all exercises; `{{session 2 reading=45}}`: what the syllabus says of one session.
@@ -25,6 +26,7 @@
 //! before the braces leaves them as they are; others that nothing replaces fail the build. It runs after the includes,
 //! and takes the indentation of included methods away as well.
 
+use crate::ablation;
 use crate::behind::behind;
 use crate::benches::{bench, benches};
 use crate::chart::{chart, drawn};
@@ -82,6 +84,7 @@ impl Preprocessor for Measure {
                 }
                 outcome = functions::expand(&chapter.content, &repository)
                     .and_then(|text| worklog::expand(&text, &repository, &folder))
+                    .and_then(|text| ablation::expand(&text, &folder))
                     .and_then(|text| quiz::expand(&text, &repository, &mut library))
                     .and_then(|text| reference.expand(&text, &mut library))
                     .and_then(|text| fill(&text, &mut library, &exercises))

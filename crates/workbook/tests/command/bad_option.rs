@@ -91,6 +91,20 @@ fn prompts() {
     fixture
         .run(&graph)
         .refused(&["--cuda-graph on: expected a GPU", "found cpu"]);
+    let without = [
+        "lm",
+        "--level",
+        "4",
+        "--prompt",
+        "The",
+        "--without",
+        "overlap",
+    ];
+    run(&without)
+        .refused(&["--without: expected level 5, whose ideas it leaves out, found level 4"]);
+    let unknown = ["lm", "--prompt", "The", "--without", "speed"];
+    run(&unknown).refused(&["--without", "speed", "expected one of dispatch, graph"]);
+    run(&["ablation", "--device", "cpu"]).refused(&["--device: expected a GPU", "found a CPU"]);
     run(&["lm", "--model", "readme", "--prompt", ""]).refused(&["--prompt"]);
 }
 
