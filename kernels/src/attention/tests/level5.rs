@@ -182,7 +182,7 @@ fn a_cluster_equals_the_launches() -> Result<()> {
         if !facts.at_least((9, 0)) {
             skip(
                 "decode steps in clusters",
-                &format!("needs 9.0, found {facts:?}"),
+                &format!("needs compute capability 9.0, found {}", facts.name),
             );
             continue;
         }
