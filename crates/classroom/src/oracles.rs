@@ -1,5 +1,7 @@
 //! Oracles of the exercises' kernels, in f64 straight from the formula.
 
+mod matmul;
+
 use data::BadInput;
 
 use crate::problem::Problem;
@@ -7,13 +9,16 @@ use crate::problem::Problem;
 /// Computes the output of a launch from the arguments before it; `None` if it needs other arguments or sizes.
 pub type Oracle = fn(&Problem) -> Option<Vec<f64>>;
 
-const ALL: [(&str, Oracle); 8] = [
+const ALL: [(&str, Oracle); 11] = [
     ("axpy", axpy),
     ("doubled", doubled),
     ("layer_norm", layer_norm),
+    ("matmul", matmul::matmul),
+    ("matmul_transposed", matmul::matmul_transposed),
     ("rope", rope),
     ("row_sum", row_sum),
     ("scaled_columns", scaled_columns),
+    ("scaled_columns_at", matmul::scaled_columns_at),
     ("softmax", softmax),
     ("transpose", transpose),
 ];
