@@ -4,8 +4,8 @@
 
 constexpr int TILE = 32;
 
-extern "C" __global__ void __launch_bounds__(TILE * TILE)
-matmul(const float *a, const float *b, float *y, int rows, int inner, int columns) {
+extern "C" __global__ void matmul(const float *a, const float *b, float *y,
+                                  int rows, int inner, int columns) {
   __shared__ float a_tile[TILE][TILE];
   __shared__ float b_tile[TILE][TILE];
   int tx = threadIdx.x, ty = threadIdx.y;

@@ -13,8 +13,8 @@ __device__ int row_of(int ty, int i) { return ty + 8 * i; }
 __device__ int column_of(int tx, int j) { return tx + 8 * j; }
 // END
 
-extern "C" __global__ void __launch_bounds__(THREADS)
-matmul(const float *a, const float *b, float *y, int rows, int inner, int columns) {
+extern "C" __global__ void matmul(const float *a, const float *b, float *y,
+                                  int rows, int inner, int columns) {
   __shared__ float a_tile[TILE][STEP];
   __shared__ float b_tile[STEP][TILE];
   int tx = threadIdx.x, ty = threadIdx.y;
