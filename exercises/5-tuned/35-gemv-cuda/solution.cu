@@ -1,4 +1,4 @@
-// y = w·x, a GEMV in bf16 with sums in f32. w (rows, stride), of which the first K columns count;
+// y = w·x, a GEMV in bf16 with sums in f32. w (rows, stride); its first K columns count.
 // x (K), y (rows). The stride is a multiple of 8, so each row begins at a multiple of 16 bytes.
 //
 // Launch: grid (rows), block (32). One warp per row of w.

@@ -39,7 +39,7 @@ pub(super) fn attention(p: &Problem) -> Option<Vec<f64>> {
     Some(q.chunks(d).flat_map(of_query).collect())
 }
 
-/// y (rows) = w·x; arguments w (rows, stride), of which the first K columns count, and x (K).
+/// y (rows) = w·x; arguments w (rows, stride), whose first K columns count, and x (K).
 pub(super) fn gemv(p: &Problem) -> Option<Vec<f64>> {
     let (w, x) = (p.arg(0)?, p.arg(1)?);
     let stride = Some(w.len() / p.size("rows")?).filter(|&n| n >= x.len().max(1))?;
