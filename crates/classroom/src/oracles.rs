@@ -1,5 +1,8 @@
 //! Oracles of the exercises' kernels, in f64 straight from the formula.
 
+mod attention;
+mod matmul;
+
 use data::BadInput;
 
 use crate::problem::Problem;
@@ -7,13 +10,20 @@ use crate::problem::Problem;
 /// Computes the output of a launch from the arguments before it; `None` if it needs other arguments or sizes.
 pub type Oracle = fn(&Problem) -> Option<Vec<f64>>;
 
-const ALL: [(&str, Oracle); 8] = [
+const ALL: [(&str, Oracle); 15] = [
+    ("attention", attention::attention),
     ("axpy", axpy),
     ("doubled", doubled),
+    ("gemv", attention::gemv),
     ("layer_norm", layer_norm),
+    ("linear_relu_residual", attention::linear_relu_residual),
+    ("linear_swiglu", attention::linear_swiglu),
+    ("matmul", matmul::matmul),
+    ("matmul_transposed", matmul::matmul_transposed),
     ("rope", rope),
     ("row_sum", row_sum),
     ("scaled_columns", scaled_columns),
+    ("scaled_columns_at", matmul::scaled_columns_at),
     ("softmax", softmax),
     ("transpose", transpose),
 ];

@@ -58,7 +58,7 @@ fn it_is_enough_to_work_with() {
     let page = "its page is out/pages/09-row-sum.md.\n";
     assert!(started.ended(0).ends_with(page), "{}", started.stdout);
     let read_me = folder.read("out/README.md");
-    let line = "- [09-row-sum](pages/09-row-sum.md): The sum of a row, as a tree (session 2, graded, 35 minutes)\n";
+    let line = "- [09-row-sum](pages/09-row-sum.md): Block reduction as a tree in shared memory (session 2, graded, 35 minutes)\n";
     assert!(read_me.contains(line), "{read_me}");
     assert!(
         folder

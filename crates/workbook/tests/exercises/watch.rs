@@ -87,7 +87,7 @@ fn the_place_is_kept() {
     let folder = Folder::new();
     folder.run(&["start", "row-sum"]).ended(0);
     let watch = Watch::start(&folder, &["--poll"]);
-    watch.says("07 The sum of a row");
+    watch.says("09 Block reduction");
     watch.says("not solved yet");
 }
 

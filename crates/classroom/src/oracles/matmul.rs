@@ -1,0 +1,40 @@
+//! Oracles of the exercises on matmul.
+
+use crate::problem::Problem;
+
+/// y = a b; arguments a (rows, inner) and b (inner, columns).
+pub fn matmul(p: &Problem) -> Option<Vec<f64>> {
+    let columns = p.size("columns")?;
+    let b = p.arg(1)?;
+    product(p, columns, |k, c| b.get(k * columns + c))
+}
+
+/// y = a bᵀ; arguments a (rows, inner) and b (columns, inner), as the weights of a linear layer are stored.
+pub fn matmul_transposed(p: &Problem) -> Option<Vec<f64>> {
+    let inner = p.size("inner")?;
+    let b = p.arg(1)?;
+    product(p, p.size("columns")?, |k, c| b.get(c * inner + k))
+}
+
+/// Returns a b, where `b` gives an element by row and column.
+fn product<'b>(
+    p: &Problem,
+    columns: usize,
+    b: impl Fn(usize, usize) -> Option<&'b f64>,
+) -> Option<Vec<f64>> {
+    let rows = p.arg(0)?.chunks(p.size("inner")?);
+    let elements = rows.flat_map(|row| (0..columns).map(move |c| (row, c)));
+    let element = |(row, c): (&[f64], usize)| {
+        let terms = row.iter().enumerate().map(|(k, a)| Some(a * b(k, c)?));
+        terms.sum()
+    };
+    elements.map(element).collect()
+}
+
+/// y (rows, columns): y_rc = x_rc w_c; arguments x, whose elements begin at element `shift` of its buffer, and w.
+pub fn scaled_columns_at(p: &Problem) -> Option<Vec<f64>> {
+    let shift = usize::try_from(*p.sizes.get("shift")?).ok()?;
+    let w = p.arg(1)?.iter().cycle();
+    let x = p.arg(0)?.get(shift..)?;
+    Some(x.iter().zip(w).map(|(x, w)| x * w).collect())
+}
