@@ -102,7 +102,7 @@ def known(ncu, metrics):
 
 def profile(ncu, program, metrics, log):
     """Runs the program; what it says of its launches."""
-    command = [ncu, "--clock-control", "none", "--kernel-name", "regex:_level", "--csv", "--page", "raw"]
+    command = [ncu, "--clock-control", "none", "--kernel-name", "regex:_level|_step", "--csv", "--page", "raw"]
     command += ["--print-units", "base", "--log-file", log, "--metrics", ",".join(metrics.values())]
     run = subprocess.run([*command, program, "cuda"], stdout=subprocess.PIPE, text=True)
     if run.returncode != 0:
