@@ -76,11 +76,11 @@ const TABLES: [Table; 4] = [
         op: "attention_decode",
         steps: [3, 6],
         rate: "GB/s",
-        of: "of level 5",
-        reference: |_| "level5",
+        of: "of a copy",
+        reference: |_| "copy",
         notes: [
             "The counts are those of the table of the prompt",
-            "GB/s count each key and each value as read once",
+            "GB/s count each key and each value as read once; the copy is of the keys, and so of as many bytes, read and written",
         ],
     },
 ];

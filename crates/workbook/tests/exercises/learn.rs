@@ -438,7 +438,10 @@ fn an_exercise_has_several_names() {
     let files = ["07-guard.ptx", "my-exercises/07-guard.ptx"];
     for name in ["7", "07", "Guard", "07-guard"].into_iter().chain(files) {
         let run = folder.run(&["start", name]);
-        assert!(run.ended(0).starts_with("07 One thread per element"), "{name}");
+        assert!(
+            run.ended(0).starts_with("07 One thread per element"),
+            "{name}"
+        );
     }
 }
 
