@@ -13,7 +13,7 @@ dir=$(realpath -m "${1:-.cuda}")
 
 # nvvm and crt are pinned beside nvcc: a newer one of either does not match it.
 packages=(
-  "cuda-toolkit[nvcc,cudart,cccl,nvrtc,cublas,curand]==13.0.2"
+  "cuda-toolkit[nvcc,cudart,cccl,nvrtc,cublas,curand,nvtx]==13.0.2"
   nvidia-nvvm==13.0.88
   nvidia-cuda-crt==13.0.88
 )

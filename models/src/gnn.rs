@@ -275,7 +275,8 @@ impl GraphTransformer {
     /// Graphs of N nodes in all → logits (G, classes)
     pub fn forward(&self, ops: &dyn Ops, batch: &GraphBatch) -> Result<Tensor> {
         let mut x = ops.linear(&batch.x, &self.proj_in)?; // (N, C)
-        for block in &self.blocks {
+        for (i, block) in self.blocks.iter().enumerate() {
+            let _part = trace::part(|| format!("block {i}"));
             x = block.forward(ops, &x, self.config.heads(), batch)?;
         }
         let pooled = ops.segment_mean(&x, &batch.segments)?; // (G, C)

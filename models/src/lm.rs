@@ -182,7 +182,8 @@ impl LanguageModel {
             bail!("ids: expected at least one token, found none")
         }
         let mut x = ops.embedding(ids, &self.embedding)?; // (B, T, C)
-        for (block, cache) in self.blocks.iter().zip(caches) {
+        for (i, (block, cache)) in self.blocks.iter().zip(caches).enumerate() {
+            let _part = trace::part(|| format!("block {i}"));
             x = block.forward(ops, &x, self.config.heads, &self.rope, cache)?;
         }
         if logits == Logits::Last {

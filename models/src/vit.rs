@@ -191,7 +191,8 @@ impl VisionTransformer {
     /// The tokens after the first `blocks` blocks: (B, T, C).
     fn encode(&self, ops: &dyn Ops, pixels: &Tensor, blocks: usize) -> Result<Tensor> {
         let mut x = ops.patch_embed(pixels, &self.patch, &self.class, &self.positions)?; // (B, T, C)
-        for block in &self.blocks[..blocks] {
+        for (i, block) in self.blocks[..blocks].iter().enumerate() {
+            let _part = trace::part(|| format!("block {i}"));
             x = block.forward(ops, &x, self.config.heads())?;
         }
         Ok(x)

@@ -178,6 +178,16 @@ impl Kernel {
         self.code.params.iter().map(|p| (p.name.as_str(), p.bytes))
     }
 
+    /// Bytes of shared memory per block that the kernel declares; a launch may add dynamic shared memory.
+    pub fn shared_bytes(&self) -> u32 {
+        self.code.shared_bytes
+    }
+
+    /// Threads per block along x, y and z that the kernel declares, by `.reqntid` or `.maxntid`.
+    pub fn declared_threads(&self) -> Option<[u32; 3]> {
+        self.code.max_threads.map(|(threads, _)| threads)
+    }
+
     /// Runs the kernel, which may modify `buffers`.
     ///
     /// # Errors

@@ -1,10 +1,11 @@
 //! Records which kernels ran: every op opens a [`span`] that names the kernel and its level.
 //!
 //! Recording is off unless [`record`] runs, and is per thread. When it is off, a span costs one thread-local
-//! read. An op's needs and GPU launches are recorded the same way: by [`needs`] before it and by [`launched`]
-//! inside it.
+//! read, and with the feature `cuda` one atomic load: see [`nvtx`]. An op's needs and GPU launches are recorded the
+//! same way: by [`needs`] before it and by [`launched`] inside it.
 
 pub mod clock;
+pub mod nvtx;
 pub mod profile;
 #[cfg(feature = "cuda")]
 pub mod queue;
@@ -18,7 +19,9 @@ use std::time::Duration;
 use candle_core::{Device, Result, Tensor, bail};
 
 use clock::{Clock, Mark};
+use nvtx::Range;
 
+pub use nvtx::part;
 pub use stats::quantile;
 
 /// One op that ran.
@@ -178,17 +181,21 @@ pub fn count_tensors<T>(f: impl FnOnce() -> Result<T>) -> Result<(T, usize)> {
 /// reason, and the kernel's own function, record one event.
 #[inline]
 pub fn span(kernel: &'static str) -> Span {
-    Span(if RECORDING.get() {
+    let open = if RECORDING.get() {
         Open::begin(kernel)
     } else {
         None
-    })
+    };
+    Span {
+        open,
+        _range: part(|| kernel),
+    }
 }
 
 /// The same for a kernel that was picked with a reason; `why` is called only while recording.
 pub fn span_because(kernel: &'static str, why: impl FnOnce() -> String) -> Span {
     let span = span(kernel);
-    if let Some(open) = &span.0 {
+    if let Some(open) = &span.open {
         RECORDER.with_borrow_mut(|recorder| {
             if let Some(event) = recorder.as_mut().and_then(|r| r.events.get_mut(open.index)) {
                 event.why = Some(why());
@@ -231,7 +238,10 @@ pub fn forget() {
 
 /// An op in progress.
 #[must_use = "the op lasts as long as its span"]
-pub struct Span(Option<Open>);
+pub struct Span {
+    open: Option<Open>,
+    _range: Range,
+}
 
 struct Open {
     index: usize,
@@ -294,7 +304,7 @@ impl Open {
 impl Drop for Span {
     #[inline]
     fn drop(&mut self) {
-        if let Some(open) = &mut self.0 {
+        if let Some(open) = &mut self.open {
             open.end();
         }
     }

@@ -6,6 +6,7 @@ mod compare;
 mod doctor;
 mod exercises;
 mod explain;
+mod occupancy;
 mod ops;
 mod profile;
 mod record;
@@ -17,6 +18,7 @@ mod worklog;
 
 use std::process::ExitCode;
 
+use crate::occupancy::OccupancyArgs;
 use ablation::AblationArgs;
 use bench_charts::BenchChartsArgs;
 use clap::{Args, Parser, Subcommand};
@@ -62,6 +64,8 @@ enum Command {
     BenchCharts(BenchChartsArgs),
     /// Run a kernel of a PTX or CUDA file in the simulator, without a GPU: lists its faults and its costs
     Sim(SimArgs),
+    /// Show how many blocks and warps of a kernel an SM holds at once, and what limits them
+    Occupancy(OccupancyArgs),
     /// Time whole models for growing numbers of tokens, images, nodes and edges
     Sweep(SweepArgs),
     /// Find the fastest kernel for each shape on this device, for level 5 to use
@@ -146,6 +150,7 @@ pub fn main() -> ExitCode {
                 is_clean = sim::run(&args)?;
                 Ok(())
             }
+            Some(Command::Occupancy(args)) => occupancy::run(&args),
             Some(Command::Sweep(args)) => sweep::run(&args),
             Some(Command::Tune(args)) => tune::run(args),
             Some(Command::Small(args)) => small::run(&args),

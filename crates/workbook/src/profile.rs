@@ -26,8 +26,15 @@ use crate::compare::memory::Peak;
 use crate::compare::root;
 use files::Subject;
 
+/// Help text: the same names on NVIDIA's timeline.
+const TIMELINE: &str = "\
+In a build with the feature `cuda`, Nsight Systems shows the blocks of the model and the ops by name:
+  nsys profile --trace cuda,nvtx target/release/workbook profile --model lm --samples 3
+It needs the library libnvtx3interop.so.1 of the CUDA toolkit on the loader's path.";
+
 /// Show where the time of a forward pass goes, op by op, compared with the limits of the device
 #[derive(Debug, Clone, Args)]
+#[command(after_help = TIMELINE)]
 pub struct ProfileArgs {
     /// lm, vit or gnn as trained, the name of a preset, a folder with config.json and model.safetensors, or a model of
     /// the Hugging Face Hub

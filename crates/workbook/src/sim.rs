@@ -5,7 +5,7 @@ mod findings;
 mod left;
 mod outputs;
 mod show;
-mod text;
+pub mod text;
 
 use std::io::Write;
 

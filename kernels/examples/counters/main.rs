@@ -57,12 +57,17 @@ fn complain(code: u8, line: &str) -> ExitCode {
 
 /// What was launched, and what it cost.
 fn in_simulator(case: &Case) -> Result<Vec<Value>> {
-    let (ran, reports) = simulated(Options::default(), || case.run(&Device::Cpu));
+    let ((ran, reports), launches) =
+        noted(|| simulated(Options::default(), || case.run(&Device::Cpu)));
     ran?;
     let findings = reports.iter().flat_map(|r| &r.findings);
     findings.for_each(|finding| eprintln!("{}: {finding}", case.name));
-    let line = |r: &simt::Report| json!({"case": case.name, "entry": r.entry, "grid": r.grid, "block": r.block, "counted": r.total});
-    Ok(reports.iter().map(line).collect())
+    let line = |(l, r): (&trace::Launched, &simt::Report)| {
+        let mut line = described(case, l);
+        line["counted"] = json!(r.total);
+        line
+    };
+    Ok(launches.iter().zip(&reports).map(line).collect())
 }
 
 /// What was launched: the profiler counts.
@@ -70,6 +75,10 @@ fn on_gpu(case: &Case, gpu: &Device) -> Result<Vec<Value>> {
     let (ran, launches) = noted(|| case.run(gpu));
     ran?;
     gpu.synchronize()?;
-    let line = |l: &trace::Launched| json!({"case": case.name, "entry": l.kernel, "grid": l.grid, "block": l.block});
-    Ok(launches.iter().map(line).collect())
+    Ok(launches.iter().map(|l| described(case, l)).collect())
+}
+
+/// What was launched, with the shared memory of a block in bytes.
+fn described(case: &Case, l: &trace::Launched) -> Value {
+    json!({"case": case.name, "entry": l.kernel, "grid": l.grid, "block": l.block, "smem": l.smem})
 }

@@ -113,7 +113,7 @@ pub(super) fn execute(launch: &Launch) -> Result<()> {
         kernel: launch.entry.clone(),
         grid: launch.grid,
         block: launch.block,
-        smem: launch.smem,
+        smem: launch.smem + kernel.shared_bytes(),
         registers: None,
     });
     SIMULATION.with_borrow_mut(|s| s.iter_mut().for_each(|s| s.reports.push(report.clone())));

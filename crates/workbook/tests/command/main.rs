@@ -16,6 +16,7 @@ mod help;
 mod hub;
 #[cfg(unix)]
 mod labels;
+mod occupancy;
 #[cfg(unix)]
 mod peers;
 mod pictures;
