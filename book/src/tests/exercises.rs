@@ -27,7 +27,7 @@ fn a_book_may_lack_the_solutions() {
             text += &fs::read_to_string(file).unwrap();
         }
         for part in [
-            "mov.u32         %stride, 64;",
+            "The solution, explained",
             "Usual wrong answers",
             "no barrier between the steps",
         ] {
