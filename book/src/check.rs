@@ -15,12 +15,13 @@ use crate::reference::{self, Reference};
 use crate::skip::skip;
 use crate::{exercises, measure, out, render, shell};
 use anyhow::Result;
+use classroom::page::Solutions;
 use std::path::Path;
 use std::process::ExitCode;
 
 /// Builds the book in `root` and prints every finding; exit code 1 if there is one.
 pub fn test(root: &Path) -> Result<ExitCode> {
-    let built = render::build_aloud(root)?;
+    let built = render::build_aloud(root, Solutions::Shown)?;
     data::note("checking chapters and pages …");
     let mut found = findings(root, &built)?;
     found.extend(stock::findings(root, &built)?);

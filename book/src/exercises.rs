@@ -2,15 +2,15 @@
 //!
 //! A chapter ends with the exercises that name it, and the page of an exercise begins with its chapter.
 
-use crate::directives;
+use crate::{directives, reference};
 use anyhow::{Context, Result, bail, ensure};
 use classroom::exercise::Language;
-use classroom::page::{about, page, session, table};
+use classroom::page::{Solutions, about, page, session, table};
 use classroom::{Exercise, exercise};
 use data::BadInput;
 use mdbook_driver::config::Config;
 use mdbook_preprocessor::book::{Book, BookItem, Chapter};
-use regex::Regex;
+use regex::{Captures, Regex};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -33,6 +33,16 @@ pub fn of(root: &Path, config: &Config) -> Result<Vec<Exercise>> {
     }
 }
 
+/// Whether pages of exercises have solutions: `solutions = false` in `[preprocessor.measure]` leaves them out.
+pub fn solutions(config: &Config) -> Result<Solutions> {
+    let shown = config.get("preprocessor.measure.solutions")?;
+    Ok(if shown.unwrap_or(true) {
+        Solutions::Shown
+    } else {
+        Solutions::Hidden
+    })
+}
+
 /// In an archive without exercises, as a class may have it, the book cannot be built.
 fn without(mut bad: BadInput) -> BadInput {
     if exercise::are_missing(&bad) {
@@ -42,7 +52,7 @@ fn without(mut bad: BadInput) -> BadInput {
 }
 
 /// Puts a page for each exercise below the chapter, and a table of its exercises under each other chapter.
-pub fn add_pages(book: &mut Book, exercises: &[Exercise]) {
+pub fn add_pages(book: &mut Book, exercises: &[Exercise], solutions: Solutions) {
     let titles = titles(book);
     book.for_each_mut(|item| {
         let BookItem::Chapter(chapter) = item else {
@@ -50,8 +60,8 @@ pub fn add_pages(book: &mut Book, exercises: &[Exercise]) {
         };
         chapter.content = with_links(&chapter.content, "exercises/");
         if chapter.path.as_deref() == Some(Path::new(CHAPTER)) {
-            let pages = exercises.iter().map(|e| below(chapter, e, &titles));
-            let pages: Vec<BookItem> = pages.collect();
+            let below = |e| below(chapter, e, &titles, solutions);
+            let pages: Vec<BookItem> = exercises.iter().map(below).collect();
             chapter.sub_items.extend(pages);
         } else {
             add_table(chapter, exercises, titles.contains_key(Path::new(PTX)));
@@ -66,8 +76,24 @@ fn with_links(text: &str, folder: &str) -> String {
     page.replace_all(text, in_book).into_owned()
 }
 
+/// Replaces links to files of the repository: by links to the sources of an op that has a page, otherwise by their text.
+fn with_sources(text: &str, titles: &Titles) -> String {
+    let file = Regex::new(r"\[([^\]\n]+)\]\(\.\./\.\./\.\./([\w./-]+)\)").expect("a valid pattern");
+    let in_book = |found: &Captures| {
+        let name = &found[1];
+        match reference::source(&found[2]) {
+            Some((page, link)) if titles.contains_key(&page) => format!("[{name}](../{link})"),
+            _ => name.to_owned(),
+        }
+    };
+    file.replace_all(text, in_book).into_owned()
+}
+
+/// The titles of chapters by their paths.
+type Titles = BTreeMap<PathBuf, String>;
+
 /// The title of each chapter by its path.
-fn titles(book: &Book) -> BTreeMap<PathBuf, String> {
+fn titles(book: &Book) -> Titles {
     let chapters = book.iter().filter_map(|item| match item {
         BookItem::Chapter(chapter) => Some((chapter.path.clone()?, chapter.name.clone())),
         _ => None,
@@ -89,12 +115,17 @@ fn add_table(chapter: &mut Chapter, exercises: &[Exercise], has_ptx: bool) {
     }
 }
 
-fn below(chapter: &Chapter, exercise: &Exercise, titles: &BTreeMap<PathBuf, String>) -> BookItem {
+fn below(
+    chapter: &Chapter,
+    exercise: &Exercise,
+    titles: &Titles,
+    solutions: Solutions,
+) -> BookItem {
     let path = format!("exercises/{}.md", exercise.name());
     let of = &exercise.spec.chapter;
     // In the repository, a page is three folders deep; in the book, one below the chapters.
-    let mut text = page(exercise).replace("](../../../book/chapters/", "](../");
-    text = with_links(&text, "");
+    let mut text = page(exercise, solutions).replace("](../../../book/chapters/", "](../");
+    text = with_sources(&with_links(&text, ""), titles);
     if let Some(title) = titles.get(Path::new(of)) {
         let head = format!("*{}*\n", about(exercise));
         let link = format!("{head}\nChapter: [{title}](../{of})\n");
@@ -155,6 +186,22 @@ mod tests {
         let text = "[a](../../exercises/2-ptx/09-row-sum/page.md), [b](../22-warp-sum/page.md), [c](level3.md)";
         let expected = "[a](exercises/row-sum.md), [b](exercises/warp-sum.md), [c](level3.md)";
         assert_eq!(with_links(text, "exercises/"), expected);
+    }
+
+    #[test]
+    fn links_to_kernels_lead_to_their_sources_in_the_book() {
+        let titles = [("reference/softmax.md".into(), "softmax".into())].into();
+        let with =
+            |file: &str| with_sources(&format!("[`a`](../../../{file}), [b](c.md)"), &titles);
+        let source = "[`a`](../reference/source/softmax.md#level3-ptx), [b](c.md)";
+        assert_eq!(with("kernels/src/softmax/level3.ptx"), source);
+        for file in [
+            "kernels/src/softmax/mod.rs",
+            "kernels/src/common/warp.cuh",
+            "levels/a.rs",
+        ] {
+            assert_eq!(with(file), "`a`, [b](c.md)");
+        }
     }
 
     #[test]

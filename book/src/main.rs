@@ -44,6 +44,7 @@ mod worklog;
 
 use anyhow::{Result, anyhow};
 use clap::{Parser, Subcommand};
+use classroom::page::Solutions;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -62,6 +63,9 @@ enum Command {
         /// Open them in the browser; no server is needed
         #[arg(long)]
         open: bool,
+        /// Leave out the solutions and the usual wrong answers of the exercises, for a class that may not see them
+        #[arg(long)]
+        without_solutions: bool,
     },
     /// Build and serve the pages; rebuild on every change, and reload the open page
     Serve {
@@ -117,8 +121,16 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<ExitCode> {
     match command {
-        Command::Build { open } => {
-            let page = render::build_aloud(root())?
+        Command::Build {
+            open,
+            without_solutions,
+        } => {
+            let solutions = if without_solutions {
+                Solutions::Hidden
+            } else {
+                Solutions::Shown
+            };
+            let page = render::build_aloud(root(), solutions)?
                 .join("index.html")
                 .canonicalize()?;
             // What Windows puts before a path without `..`.

@@ -73,7 +73,8 @@ impl Preprocessor for Measure {
         let mut library = Library::open(&folder, &target)?;
         let exercises = exercises::of(&ctx.root, &ctx.config)?;
         let repository = repository(&ctx.root, &ctx.config)?;
-        exercises::add_pages(&mut book, &exercises);
+        let solutions = exercises::solutions(&ctx.config)?;
+        exercises::add_pages(&mut book, &exercises, solutions);
         reference::add_pages(&mut book, &repository)?;
         let reference = Reference::open(&ctx.root, &chapters, &repository)?;
         let mut outcome = Ok(());

@@ -20,7 +20,7 @@ mod sources;
 mod table;
 
 pub use findings::findings;
-pub use sources::add_pages;
+pub use sources::{add_pages, source};
 
 use crate::directives;
 use crate::library::Library;

@@ -2,6 +2,7 @@
 
 use crate::measure::Measure;
 use anyhow::{Context, Result};
+use classroom::page::Solutions;
 use mdbook_driver::MDBook;
 use mdbook_preprocessor::Preprocessor;
 use std::fs;
@@ -19,7 +20,15 @@ pub fn load(root: &Path) -> Result<MDBook> {
 /// Builds the pages where `book.toml` says and returns that folder. They are built next to it and take its place when
 /// they are whole, so that the earlier pages stay until then, and after a failure.
 pub fn build(root: &Path) -> Result<PathBuf> {
+    build_with(root, Solutions::Shown)
+}
+
+/// The same, with or without the solutions of the exercises.
+pub fn build_with(root: &Path, solutions: Solutions) -> Result<PathBuf> {
     let mut book = load(root)?;
+    if solutions == Solutions::Hidden {
+        book.config.set("preprocessor.measure.solutions", false)?;
+    }
     let built = root.join(&book.config.build.build_dir);
     let parent = built.parent().unwrap_or(root);
     fs::create_dir_all(parent).with_context(|| parent.display().to_string())?;
@@ -39,9 +48,9 @@ fn replace(built: &Path, beside: &Path) -> io::Result<()> {
 }
 
 /// The same, and says so first: it takes some seconds.
-pub fn build_aloud(root: &Path) -> Result<PathBuf> {
+pub fn build_aloud(root: &Path, solutions: Solutions) -> Result<PathBuf> {
     data::note("building the pages …");
-    build(root)
+    build_with(root, solutions)
 }
 
 /// mdBook's protocol: a context and a book on stdin, the book on stdout.

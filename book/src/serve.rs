@@ -11,6 +11,7 @@ use axum::http::{StatusCode, Uri, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
+use classroom::page::Solutions;
 use host::Bound;
 use limits::{Limited, PATIENCE};
 use std::fs;
@@ -44,7 +45,7 @@ const RELOAD: &str = r#"<script>
 pub fn serve(root: &Path, bind: &str, port: u16) -> Result<()> {
     let runtime = runtime()?;
     let listener = listen(&runtime, bind, port)?; // before the build, which takes a while
-    let pages = render::build_aloud(root)?;
+    let pages = render::build_aloud(root, Solutions::Shown)?;
     let address = listener.local_addr()?;
     out::say(format_args!("http://{address}/ (stop with Ctrl-C)"));
     let builds = Arc::new(AtomicU64::new(1));

@@ -1,6 +1,7 @@
 //! The preprocessor on a small book with made-up results, and the real book into a folder of its
 //! own.
 
+mod exercises;
 mod ops;
 mod reference;
 

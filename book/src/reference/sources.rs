@@ -15,6 +15,21 @@ pub fn link(op: &str, file: &str) -> String {
     format!("{SOURCES}/{op}.md#{}", anchor(file))
 }
 
+/// The page of the op that a file of the repository, `kernels/src/softmax/level3.ptx`, is a kernel of, and the link to its
+/// source from the folder of the chapters.
+pub fn source(file: &str) -> Option<(PathBuf, String)> {
+    let (op, name) = file
+        .strip_prefix(KERNELS)?
+        .strip_prefix('/')?
+        .split_once('/')?;
+    let is_kernel = [".ptx", ".cu", ".cuh"]
+        .iter()
+        .any(|end| name.ends_with(end))
+        || name == "cpu.rs";
+    let page = Path::new(FOLDER).join(format!("{op}.md"));
+    is_kernel.then(|| (page, format!("{FOLDER}/{}", link(op, name))))
+}
+
 fn anchor(file: &str) -> String {
     file.replace(['/', '.', '_'], "-")
 }

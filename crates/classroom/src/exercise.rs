@@ -1,5 +1,5 @@
 //! An exercise in its folder: `exercise.toml`, `page.md`, `solution.*` (in a handout `starter.*`), `check.rs`
-//! and `calls.rs` for Rust, and `wrong.toml`.
+//! and `calls.rs` for Rust, and, not in a handout, `solution.md` and `wrong.toml`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -54,6 +54,8 @@ pub struct Exercise {
     pub starter: String,
     /// The solution; `None` in a handout.
     pub solution: Option<String>,
+    /// The explanation of the solution, in Markdown; `None` in a handout.
+    pub explanation: Option<String>,
     /// The task, in Markdown.
     pub task: String,
 }
@@ -94,6 +96,7 @@ impl Exercise {
                 .into_owned(),
             folder: folder.to_path_buf(),
             task: self::text(&folder.join("page.md"))?,
+            explanation: fs::read_to_string(folder.join("solution.md")).ok(),
             spec,
             language,
             starter,
@@ -121,6 +124,12 @@ impl Exercise {
     /// Name of the learner's file.
     pub fn file(&self) -> String {
         format!("{}.{}", self.id, self.language.extension())
+    }
+
+    /// Reads a file of the repository around the folder of exercises; `None` if it has none of this name.
+    pub fn of_repository(&self, file: &str) -> Option<String> {
+        let repository = self.folder.ancestors().nth(3)?;
+        fs::read_to_string(repository.join(file)).ok()
     }
 
     /// Reads the bank of solutions that the check must reject or accept.

@@ -1,7 +1,7 @@
 //! Handouts for a class: exercises without their solutions and without the bank of wrong ones.
 //!
 //! A handout is a folder of exercises like any other (`--exercises DIR` of the runner), with `starter.*`
-//! instead of `solution.*`, and each exercise's page as Markdown under `pages/`.
+//! instead of `solution.*`, without `solution.md`, and each exercise's page as Markdown under `pages/`.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,7 @@ use data::BadInput;
 use tempfile::Builder;
 
 use crate::exercise::{self, Exercise, Language};
-use crate::page::{COMMAND, of_session, page, quoted, without_links};
+use crate::page::{COMMAND, Solutions, of_session, page, quoted, without_links};
 
 /// Writes the handout into `folder`, which must not exist yet; on failure nothing is left.
 ///
@@ -100,7 +100,7 @@ fn one(exercise: &Exercise, whole: &Path, command: &str) -> io::Result<()> {
     fs::write(
         whole.join("pages").join(format!("{}.md", exercise.id)),
         // Links lead into the book, which a handout does not have.
-        without_links(&page(exercise)).replace(COMMAND, command),
+        without_links(&page(exercise, Solutions::Hidden)).replace(COMMAND, command),
     )
 }
 

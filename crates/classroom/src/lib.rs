@@ -8,6 +8,7 @@
 mod answers;
 pub mod check;
 pub mod class;
+pub mod debrief;
 pub mod exercise;
 pub mod grade;
 pub mod handout;

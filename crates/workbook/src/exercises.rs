@@ -1,5 +1,6 @@
 //! `workbook exercises`: the exercises on the command line.
 
+mod debrief;
 mod learn;
 mod level;
 mod outputs;

@@ -22,6 +22,16 @@ pub struct Submission<'a> {
     pub answers: Answers,
 }
 
+/// A launch that has run.
+pub struct Launched {
+    /// The buffers before it.
+    before: Launch,
+    /// The buffers after it.
+    after: Launch,
+    /// Findings and counters.
+    pub report: Report,
+}
+
 /// Reports of the counted launches, in the order of the kernels.
 pub type Counted<'a> = Vec<(&'a KernelSpec, Report)>;
 
@@ -106,42 +116,62 @@ impl Submission<'_> {
         seed: u64,
         schedule: Schedule,
     ) -> Result<Result<Report, Failure>, BadInput> {
-        let own_launch = kernel.launch.contains("{launch}");
-        let mut launch = match Launch::new(kernel, sizes, &self.answers, seed) {
-            Ok(launch) => launch,
-            Err(bad) if own_launch => return Ok(Err(self.no_launch(&bad))),
-            Err(bad) => return Err(bad),
+        let launched = match self.launch(kernel, module, sizes, seed, schedule)? {
+            Ok(launched) => launched,
+            Err(failure) => return Ok(Err(failure)),
         };
-        let entry = match launch.case.kernel(module) {
-            Ok(entry) => entry,
-            Err(error) => return Ok(Err(self.not_a_kernel(&error))),
-        };
-        launch.name_buffers(&entry, self.text);
-        let before = launch.clone();
-        let operands = &mut launch.operands;
-        let options = options(schedule, seed);
-        let report = match entry.launch(
-            operands.dim,
-            &mut operands.buffers,
-            &operands.args,
-            &options,
-        ) {
-            Ok(report) => report,
-            Err(error) => return Ok(Err(self.not_a_kernel(&error))),
-        };
-        let failure = match worst(&report) {
+        let failure = match worst(&launched.report) {
             Some(finding) => Some(self.found(finding, sizes)),
-            None => wrong_result(kernel, &before, &launch).map(|what| {
+            None => wrong_result(kernel, &launched.before, &launched.after).map(|what| {
                 let what = format!("{} at {}: {what}", kernel.entry, named(sizes));
                 Failure::new(Part::Output, self.path.display(), what)
             }),
         };
         Ok(match failure {
             Some(failure) => Err(Failure {
-                notes: last("printed", &report.printed),
+                notes: last("printed", &launched.report.printed),
                 ..failure
             }),
-            None => Ok(report),
+            None => Ok(launched.report),
+        })
+    }
+
+    /// Launches a kernel once, whatever it finds.
+    pub fn launch(
+        &self,
+        kernel: &KernelSpec,
+        module: &Module,
+        sizes: &Sizes,
+        seed: u64,
+        schedule: Schedule,
+    ) -> Result<Result<Launched, Failure>, BadInput> {
+        let own_launch = kernel.launch.contains("{launch}");
+        let mut before = match Launch::new(kernel, sizes, &self.answers, seed) {
+            Ok(launch) => launch,
+            Err(bad) if own_launch => return Ok(Err(self.no_launch(&bad))),
+            Err(bad) => return Err(bad),
+        };
+        let entry = match before.case.kernel(module) {
+            Ok(entry) => entry,
+            Err(error) => return Ok(Err(self.not_a_kernel(&error))),
+        };
+        before.name_buffers(&entry, self.text);
+        let mut after = before.clone();
+        let operands = &mut after.operands;
+        let options = options(schedule, seed);
+        let launched = entry.launch(
+            operands.dim,
+            &mut operands.buffers,
+            &operands.args,
+            &options,
+        );
+        Ok(match launched {
+            Ok(report) => Ok(Launched {
+                before,
+                after,
+                report,
+            }),
+            Err(error) => Err(self.not_a_kernel(&error)),
         })
     }
 

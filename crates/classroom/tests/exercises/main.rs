@@ -6,4 +6,5 @@ mod hostile;
 #[path = "../../../../tests/src/skip.rs"]
 mod skip;
 mod submissions;
+mod template;
 mod texts;

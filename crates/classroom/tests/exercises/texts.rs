@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use classroom::check::predictions;
-use classroom::page::{Minutes, page};
+use classroom::page::{Minutes, Solutions, page, session};
 use classroom::source::compare;
 use classroom::{Exercise, Kind, Language, exercise};
 use tempfile::TempDir;
@@ -138,16 +138,34 @@ fn row_of_session(number: u8, reading: u32, exercises: &[&Exercise]) -> String {
     )
 }
 
-/// The page has the starter and all hints, but nothing of the solution that the starter lacks.
+/// The page has the starter and all hints.
 #[test]
 fn pages_come_from_the_source() {
     for exercise in all() {
-        let page = page(&exercise);
+        let page = page(&exercise, Solutions::Hidden);
         assert!(page.contains(&exercise.starter), "{}", exercise.id);
         for hint in &exercise.spec.hints {
             assert!(page.contains(hint), "{}", exercise.id);
         }
-        assert!(!page.contains(solution(&exercise)), "{}", exercise.id);
+    }
+}
+
+/// Goals that only an optional exercise teaches are marked, and no others.
+#[test]
+fn optional_goals_are_marked() {
+    let all = all();
+    for number in 1..=5 {
+        let of_it: Vec<_> = all.iter().filter(|e| e.spec.session == number).collect();
+        let text = session(&of_it, 0);
+        for exercise in of_it {
+            let mark = if exercise.spec.optional {
+                " (optional)"
+            } else {
+                ""
+            };
+            let line = format!("- {}{mark};\n", exercise.spec.objective);
+            assert!(text.contains(&line), "{text}");
+        }
     }
 }
 

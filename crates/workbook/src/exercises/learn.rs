@@ -6,6 +6,7 @@ use classroom::{Exercise, Language, Learner, Part, exercise};
 use cli::progress::Waiting;
 use data::BadInput;
 
+use super::debrief::debrief;
 use super::tools::{Checker, can_check};
 use super::{FOLDER, LIMIT, Place, own_folder, package};
 
@@ -240,6 +241,7 @@ pub fn judge(
             learner.pass(exercise)?; // before a reader that has closed the pipe ends the program
             println!("{}: passed", exercise.id);
             notes.iter().for_each(|note| println!("{note}"));
+            debrief(exercise, &file, checker, seed);
             Ok(true)
         }
         Err(failure) => {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use classroom::check::Predictions;
+use classroom::check::{Counter, Predictions};
 use classroom::{Exercise, Failure, Language, Outcome, Part, Rustc, Tools, check};
 use data::BadInput;
 
@@ -31,11 +31,24 @@ impl Checker {
         seed: u64,
         first: Option<&Predictions>,
     ) -> Outcome {
-        let tools = Tools {
+        check::check(exercise, file, &self.tools(), seed, first)
+    }
+
+    /// Counts the launches of the starter and of the submission in `file`, which has passed.
+    pub fn counters(
+        &self,
+        exercise: &Exercise,
+        file: &Path,
+        seed: u64,
+    ) -> Result<Vec<Counter>, BadInput> {
+        check::counters(exercise, file, &self.tools(), seed)
+    }
+
+    fn tools(&self) -> Tools<'_> {
+        Tools {
             cuda: &cuda,
             rust: &self.rust,
-        };
-        check::check(exercise, file, &tools, seed, first)
+        }
     }
 
     /// Maximum time of a check.

@@ -8,10 +8,15 @@ use classroom::source::regions;
 
 use crate::run::{Folder, exercises, named};
 
-/// Appends all text in a folder.
+/// Appends all text in a folder, which has neither solutions nor explanations of them.
 fn all_text(folder: &Path, text: &mut String) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        assert!(
+            !name.starts_with("solution.") && name != "wrong.toml",
+            "{name}"
+        );
         if path.is_dir() {
             all_text(&path, text)
         } else {
@@ -37,7 +42,11 @@ fn it_has_no_solution() {
             );
         }
         assert!(text.contains(&exercise.starter), "{}", exercise.id);
+        let explanation = exercise.explanation.unwrap_or_default();
+        let mut lines = explanation.lines().filter(|line| line.len() > 40);
+        assert!(!lines.any(|line| text.contains(line)), "{}", exercise.id);
     }
+    assert!(!text.contains("Usual wrong answers"));
     assert!(
         !text.contains("caught_by"),
         "the wrong solutions stay with the teacher"

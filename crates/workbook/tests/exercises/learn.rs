@@ -187,15 +187,21 @@ fn rust_that_does_not_compile_and_rust_that_is_wrong() {
         "{}",
         run.stdout
     );
-    // What the compiler advises, below its error.
+    // The whole error, with the code and what the compiler advises.
     fs::write(
         folder.file(&exercise),
         changed(&exercise, "gate.silu()? * up", "gate.silu()? * upp"),
     )
     .unwrap();
     let run = folder.run(&["check"]);
-    assert!(run.ended(1).contains("\n    help: a "), "{}", run.stdout);
-    assert!(run.stdout.contains(": `up`\n"), "{}", run.stdout);
+    let code = "\n    15 |     gate.silu()? * upp\n       |                    ^^^";
+    assert!(run.ended(1).contains(code), "{}", run.stdout);
+    assert!(run.stdout.contains("help: "), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("--> my-exercises/02-swiglu.rs:15:20\n"),
+        "{}",
+        run.stdout
+    );
 }
 
 #[test]

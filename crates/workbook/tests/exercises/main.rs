@@ -1,6 +1,7 @@
 //! Tests of `workbook exercises`.
 
 mod cuda;
+mod debrief;
 mod grade;
 mod handed_in;
 mod handout;

@@ -2,8 +2,9 @@
 
 use serde::Deserialize;
 
-/// Lines of help that are shown with an error.
-const SHOWN: usize = 6;
+/// Maximum lines of an error below its first, and characters of each: more than an error in an exercise has.
+const SHOWN: usize = 40;
+const WIDTH: usize = 200;
 
 #[derive(Deserialize)]
 struct Message {
@@ -11,7 +12,7 @@ struct Message {
     message: String,
     code: Option<Code>,
     spans: Vec<Span>,
-    children: Vec<Message>,
+    rendered: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -26,22 +27,34 @@ struct Span {
     column_start: usize,
     is_primary: bool,
     label: Option<String>,
-    suggested_replacement: Option<String>,
 }
 
-/// The first error in one line, `FILE:LINE:COLUMN: error[E0425]: …`, and the lines of its notes and help.
+/// The first error in one line, `FILE:LINE:COLUMN: error[E0425]: …`, and the lines that a terminal shows below: the code
+/// with its labels, notes and help.
 pub fn first_error(stderr: &str) -> (String, Vec<String>) {
     let messages = stderr.lines().map(serde_json::from_str::<Message>);
     let is_error = |message: &Message| message.level.starts_with("error");
-    let Some(error) = messages.flatten().find(is_error) else {
+    let errors: Vec<Message> = messages.flatten().filter(is_error).collect();
+    let Some(error) = errors.first() else {
         // It is not rustc that speaks.
         let line = stderr.lines().find(|line| line.contains("error"));
         return (line.unwrap_or("an error").to_owned(), vec![]);
     };
-    let code = error
-        .code
-        .as_ref()
-        .map_or(String::new(), |code| format!("[{}]", code.code));
+    let mut notes = below(error);
+    // "aborting due to 2 previous errors" has no place.
+    let more = errors[1..].iter().filter(|error| !error.spans.is_empty());
+    match more.count() {
+        0 => {}
+        1 => notes.push("    (and 1 more error)".into()),
+        n => notes.push(format!("    (and {n} more errors)")),
+    }
+    (in_one_line(error), notes)
+}
+
+/// `FILE:LINE:COLUMN: error[E0425]: …`
+fn in_one_line(error: &Message) -> String {
+    let code = error.code.as_ref();
+    let code = code.map_or(String::new(), |code| format!("[{}]", code.code));
     let mut line = format!("{}{code}: {}", error.level, error.message);
     if let Some(span) = error.spans.iter().find(|span| span.is_primary) {
         let Span {
@@ -57,12 +70,15 @@ pub fn first_error(stderr: &str) -> (String, Vec<String>) {
             .filter(|label| !repeats(&error.message, label));
         label.for_each(|label| line += &format!(": {label}"));
     }
-    let file = error.spans.iter().find(|span| span.is_primary);
-    let notes = error
-        .children
-        .iter()
-        .flat_map(|child| note(child, file.map_or("", |span| &span.file_name)));
-    (line, notes.take(SHOWN).collect())
+    line
+}
+
+/// What a terminal shows below the first line of an error.
+fn below(error: &Message) -> Vec<String> {
+    let rendered = error.rendered.as_deref().unwrap_or_default();
+    let lines = rendered.trim_end().lines().skip(1).take(SHOWN);
+    let short = |line: &str| line.chars().take(WIDTH).collect::<String>();
+    lines.map(|line| format!("    {}", short(line))).collect()
 }
 
 /// Whether a label begins as the message does, of which it then says no more.
@@ -76,79 +92,45 @@ fn repeats(message: &str, label: &str) -> bool {
     start(message) == start(label)
 }
 
-/// `    help: a similar name exists: `up``, or the line of `file` that a note is about; nothing of other files.
-fn note(child: &Message, file: &str) -> Vec<String> {
-    let span = child.spans.first();
-    if span.is_some_and(|span| span.file_name != file) {
-        return vec![];
-    }
-    let quoted = |text: &str| format!("`{}`", text.trim());
-    let replacement = span.and_then(|span| span.suggested_replacement.as_deref());
-    let more = match (replacement.map(quoted), span) {
-        (Some(text), _) if child.message.contains(&text) || text.contains('\n') || text == "``" => {
-            String::new()
-        }
-        (Some(text), _) => format!(": {text}"),
-        (None, Some(span)) => format!(" (line {})", span.line_start),
-        (None, None) => String::new(),
-    };
-    let text = format!("{}: {}{more}", child.level, child.message);
-    text.lines().map(|line| format!("    {line}")).collect()
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
-    fn said(message: &str, label: &str, children: &[serde_json::Value]) -> (String, Vec<String>) {
-        let span = json!({"file_name": "a.rs", "line_start": 9, "column_start": 5, "is_primary": true,
-            "label": label, "suggested_replacement": null});
-        let error = json!({"level": "error", "message": message, "code": {"code": "E0425"},
-            "spans": [span], "children": children});
-        first_error(&format!("not JSON\n{error}\n"))
+    /// An error in line 9 of `a.rs`.
+    fn error(message: &str, label: &str, rendered: &str) -> Value {
+        let span = json!({"file_name": "a.rs", "line_start": 9, "column_start": 5, "is_primary": true, "label": label});
+        json!({"level": "error", "message": message, "code": {"code": "E0425"}, "spans": [span], "rendered": rendered})
     }
 
     #[test]
-    fn an_error_has_its_help() {
-        let span = json!({"file_name": "a.rs", "line_start": 7, "column_start": 9, "is_primary": true,
-            "label": null, "suggested_replacement": "up"});
-        let child = |level: &str, message: &str, spans: &[&serde_json::Value]| json!({"level": level, "message": message, "code": null, "spans": spans, "children": []});
-        let children = [
-            child("help", "a similar name exists", &[&span]),
-            child("note", "two\nlines", &[]),
+    fn an_error_is_shown_whole() {
+        let rendered = "error[E0425]: cannot find value `down`\n --> a.rs:9:5\n  |\n9 | down\n  | ^^^^ not found\n\n";
+        let first = error("cannot find value `down`", "not found", rendered);
+        let (line, notes) = first_error(&format!("not JSON\n{first}\n"));
+        let expected = "a.rs:9:5: error[E0425]: cannot find value `down`: not found";
+        assert_eq!(line, expected);
+        let shown = [
+            "     --> a.rs:9:5",
+            "      |",
+            "    9 | down",
+            "      | ^^^^ not found",
         ];
-        let (line, notes) = said("cannot find value `down`", "not found", &children);
-        assert_eq!(
-            line,
-            "a.rs:9:5: error[E0425]: cannot find value `down`: not found"
-        );
-        assert_eq!(
-            notes,
-            [
-                "    help: a similar name exists: `up`",
-                "    note: two",
-                "    lines"
-            ]
-        );
-        let missing = json!({"file_name": "a.rs", "line_start": 7, "column_start": 9, "is_primary": true,
-            "label": null, "suggested_replacement": ", "});
-        let elsewhere = json!({"file_name": "b.rs", "line_start": 7, "column_start": 9, "is_primary": true,
-            "label": null, "suggested_replacement": null});
-        let children = [
-            child("help", "missing `,`", &[&missing]),
-            child("note", "function defined here", &[&elsewhere]),
-        ];
-        assert_eq!(said("a", "b", &children).1, ["    help: missing `,`"]);
-        let many = vec![child("note", "more", &[]); 9];
-        assert_eq!(said("a", "b", &many).1.len(), SHOWN);
+        assert_eq!(notes, shown);
+        let end = json!({"level": "error", "message": "aborting", "code": null, "spans": [], "rendered": "e\n"});
+        let (same, more) = first_error(&format!("{first}\n{first}\n{end}\n"));
+        assert_eq!((same, &more[..4]), (line, &shown.map(String::from)[..]));
+        assert_eq!(more[4..], ["    (and 1 more error)"]);
+        let long = error("a", "b", &"line\n".repeat(99));
+        assert_eq!(first_error(&long.to_string()).1.len(), SHOWN);
     }
 
     #[test]
     fn a_sentence_stands_there_once() {
         let message = "expected one of `.` or `;`, found `D`";
-        let (line, _) = said(message, "expected one of 8 possible tokens", &[]);
+        let error = error(message, "expected one of 8 possible tokens", "");
+        let (line, _) = first_error(&error.to_string());
         assert_eq!(line, format!("a.rs:9:5: error[E0425]: {message}"));
     }
 

@@ -1,0 +1,38 @@
+//! Pages of exercises.
+
+use super::book;
+use crate::render;
+use classroom::page::Solutions;
+use simt::case::files_below;
+use std::fs;
+
+/// `build --without-solutions`: neither the pages nor the search know them.
+#[test]
+fn a_book_may_lack_the_solutions() {
+    let book = book("");
+    let root = book.path();
+    let config = fs::read_to_string(root.join("book.toml")).unwrap();
+    let exercises = crate::root().join("../exercises");
+    fs::write(
+        root.join("book.toml"),
+        format!("{config}exercises = {exercises:?}\n"),
+    )
+    .unwrap();
+    fs::write(root.join("src/SUMMARY.md"), "- [Exercises](exercises.md)\n").unwrap();
+    fs::write(root.join("src/exercises.md"), "{{exercises}}").unwrap();
+    for (solutions, shown) in [(Solutions::Shown, true), (Solutions::Hidden, false)] {
+        let built = render::build_with(root, solutions).unwrap();
+        let mut text = String::new();
+        for file in files_below(&built, &["html", "js"]).unwrap() {
+            text += &fs::read_to_string(file).unwrap();
+        }
+        for part in [
+            "The solution, explained",
+            "Usual wrong answers",
+            "no barrier between the steps",
+        ] {
+            assert_eq!(text.contains(part), shown, "{part}");
+        }
+        assert!(text.contains("Hint 3"));
+    }
+}

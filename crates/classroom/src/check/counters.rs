@@ -1,0 +1,168 @@
+//! Counters of a submission that passed, next to those of the starter.
+
+use std::path::Path;
+
+use data::BadInput;
+use simt::{Counts, Module, Report, Schedule};
+
+use super::Tools;
+use super::kernel::{Counted, Submission};
+use crate::answers::Answers;
+use crate::exercise::{Exercise, Language};
+use crate::metric;
+
+/// A counter of the counted launch.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Counter {
+    /// What is counted.
+    pub what: String,
+    /// The starter's value; `None` if it does not run, or the simulator has a finding.
+    pub starter: Option<f64>,
+    /// The submission's value.
+    pub own: f64,
+}
+
+impl Counter {
+    /// Whether there is nothing to count, as for atomics that are forbidden.
+    pub fn is_zero(&self) -> bool {
+        self.own == 0. && self.starter.is_none_or(|starter| starter == 0.)
+    }
+
+    /// Whether the starter runs and has another value.
+    pub fn differs(&self) -> bool {
+        self.starter.is_some_and(|starter| starter != self.own)
+    }
+}
+
+/// Counters that every kernel has.
+fn of_all(counts: &Counts) -> [(&'static str, u64); 2] {
+    let sectors = counts.global_load_sectors + counts.global_store_sectors;
+    [
+        ("instructions executed by warps", counts.warps),
+        ("sectors of global memory", sectors),
+    ]
+}
+
+/// Counts the launches of the starter and of the submission in `path`, which has passed; empty for Rust.
+///
+/// # Errors
+/// The file cannot be read, the compiler is missing, or the exercise has an invalid launch or formula.
+pub fn counters(
+    exercise: &Exercise,
+    path: &Path,
+    tools: &Tools,
+    seed: u64,
+) -> Result<Vec<Counter>, BadInput> {
+    if exercise.language == Language::Rust {
+        return Ok(vec![]);
+    }
+    let text = data::read_text(path)?;
+    let text = text.trim_start_matches('\u{feff}');
+    let Some(own) = counted(exercise, path, text, tools, seed)? else {
+        return Ok(vec![]);
+    };
+    let both = Both {
+        own,
+        starter: counted(exercise, path, &exercise.starter, tools, seed)?,
+    };
+    let sizes = &exercise.spec.shapes.counted;
+    let mut counters = vec![];
+    for limit in &exercise.spec.limits {
+        let value = |report: &Report| metric::value(&limit.of, report, sizes);
+        counters.extend(both.counters(&brief(&limit.what), limit.entry.as_deref(), value)?);
+    }
+    for (k, (what, _)) in of_all(&Counts::default()).into_iter().enumerate() {
+        let value = |report: &Report| Ok(of_all(&report.total)[k].1 as f64);
+        counters.extend(both.counters(what, None, value)?);
+    }
+    Ok(counters)
+}
+
+/// Reports of the counted launches of a text; `None` if one does not run, or has a finding.
+fn counted<'e>(
+    exercise: &'e Exercise,
+    path: &Path,
+    text: &str,
+    tools: &Tools,
+    seed: u64,
+) -> Result<Option<Counted<'e>>, BadInput> {
+    let ptx = match exercise.language {
+        Language::Cuda => match (tools.cuda)(path, text)? {
+            Ok(ptx) => ptx,
+            Err(_) => return Ok(None),
+        },
+        _ => text.to_owned(),
+    };
+    let Ok(module) = Module::parse(&ptx) else {
+        return Ok(None);
+    };
+    let answers = Answers::read(text);
+    let submission = Submission {
+        path,
+        text,
+        answers,
+    };
+    let sizes = &exercise.spec.shapes.counted;
+    let mut counted = vec![];
+    for kernel in &exercise.spec.kernels {
+        let launched = submission.launch(kernel, &module, sizes, seed, Schedule::default())?;
+        match launched {
+            Ok(launched) if launched.report.is_clean() => counted.push((kernel, launched.report)),
+            _ => return Ok(None),
+        }
+    }
+    Ok(Some(counted))
+}
+
+/// Reports of the counted launches of the submission, and of the starter if it runs.
+struct Both<'e> {
+    own: Counted<'e>,
+    starter: Option<Counted<'e>>,
+}
+
+impl Both<'_> {
+    /// Returns `value` of each kernel, or of the one of the name `entry`.
+    fn counters(
+        &self,
+        what: &str,
+        entry: Option<&str>,
+        value: impl Fn(&Report) -> Result<f64, BadInput>,
+    ) -> Result<Vec<Counter>, BadInput> {
+        let mut counters = vec![];
+        for (k, (kernel, report)) in self.own.iter().enumerate() {
+            if entry.is_some_and(|entry| entry != kernel.entry) {
+                continue;
+            }
+            let starter = self.starter.as_ref().map(|starter| value(&starter[k].1));
+            let what = match self.own.len() {
+                1 => what.to_owned(),
+                _ => format!("{}: {what}", kernel.entry),
+            };
+            counters.push(Counter {
+                what,
+                starter: starter.transpose()?,
+                own: value(report)?,
+            });
+        }
+        Ok(counters)
+    }
+}
+
+/// A description without what explains it: in parentheses, or as `, which …`.
+fn brief(what: &str) -> String {
+    let ends = [" (", ", which "].iter().filter_map(|end| what.find(end));
+    let end = ends.min().unwrap_or(what.len());
+    what[..end].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::brief;
+
+    #[test]
+    fn an_explanation_is_left_out() {
+        assert_eq!(brief("loads, per row (in a tree)"), "loads, per row");
+        assert_eq!(brief("atomics, which add (one by one)"), "atomics");
+        assert_eq!(brief("barriers"), "barriers");
+    }
+}
