@@ -27,14 +27,14 @@ METRICS = {
     "barrier": "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio",
     "registers": "launch__registers_per_thread",
 }
-NORM = "--arg f32:4096x2048:random --arg f32:2048:random --arg f32:4096x2048:nan"
-SOFTMAX = "--arg f32:4096x4096:random --arg f32:4096x4096:nan"
+NORM = "--arg f32:4096x2048:random --arg f32:2048:random --arg f32:4096x2048:poison"
+SOFTMAX = "--arg f32:4096x4096:random --arg f32:4096x4096:poison"
 OURS, GENERATED = "kernels/src", "kernels/generated"
 # Row: PTX, flags. The grids and blocks are those of the levels, and of candle_nn::ops.
 LAUNCHES = {
     "rms_norm 4096x2048, candle": (
         None,
-        "--entry rmsnorm_f32 --grid 4096 --block 1024 --arg f32:4096x2048:random --arg f32:4096x2048:nan "
+        "--entry rmsnorm_f32 --grid 4096 --block 1024 --arg f32:4096x2048:random --arg f32:4096x2048:poison "
         "--arg f32:2048:random --arg i32:2048 --arg i32:1024 --arg f32:1e-5",
     ),
     "rms_norm 4096x2048, level 3": (

@@ -4,8 +4,8 @@
     scripts/run_ptx.py FILE.ptx --entry NAME --grid 4096 --block 256 --arg f32:4096x2048:random --arg u32:2048
     ncu --set full scripts/run_ptx.py FILE.ptx …
 
-It needs Python and the driver, and neither Rust nor a CUDA toolkit. Buffers hold f32: `random` or anything else, which is
-NaN. `--times N` launches N times (default 3: the first ones warm up).
+It needs Python and the driver, and neither Rust nor a CUDA toolkit. Buffers hold f32: `random`, or `poison`, which is NaN.
+`--times N` launches N times (default 3: the first ones warm up).
 """
 
 import argparse
