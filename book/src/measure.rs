@@ -19,6 +19,8 @@
 //! - `{{worklog matmul}}`: the steps of a worklog, and their times with `on=`; `{{diff OLD NEW}}`: what changes from one file to another.
 //! - `{{ablation on=h200 lm.readme.decode.bf16}}`: workloads at level 5 without each of its ideas.
 //! - `{{quiz simulator/sectors}}`: a question, whose answer the simulator or a record gives: see [`quiz`].
+//! - `{{counters rms_norm}}`: what Nsight Compute read and the simulator counts of a kernel: see [`counters`].
+//! - `{{predict level3/decode}}`: a box for the reader's estimate: see [`predict`].
 //! - `{{op rms_norm}}`: a page of the reference; `{{reference}}`: its index.
 //! - `{{exercises}}`: a table of all exercises; `{{session 2 reading=45}}`: what the syllabus says of one session.
 //!
@@ -32,6 +34,7 @@ use crate::benches::{bench, benches};
 use crate::chart::{chart, drawn};
 use crate::check;
 use crate::copies::copies;
+use crate::counters;
 use crate::dedent::dedent_code;
 use crate::directives;
 use crate::exercises;
@@ -43,6 +46,7 @@ use crate::library::{Beside, Key, Library};
 use crate::ops::{figure as op_figure, ops};
 use crate::pictures::picture;
 use crate::place;
+use crate::predict;
 use crate::quiz;
 use crate::reference::{self, Reference};
 use crate::table::{machine, table};
@@ -86,7 +90,9 @@ impl Preprocessor for Measure {
                 outcome = functions::expand(&chapter.content, &repository)
                     .and_then(|text| worklog::expand(&text, &repository, &folder))
                     .and_then(|text| ablation::expand(&text, &folder))
+                    .and_then(|text| counters::expand(&text, &repository))
                     .and_then(|text| quiz::expand(&text, &repository, &mut library))
+                    .and_then(|text| predict::expand(&text, &repository, &mut library))
                     .and_then(|text| reference.expand(&text, &mut library))
                     .and_then(|text| fill(&text, &mut library, &exercises))
                     .map(|text| chapter.content = text)
@@ -197,19 +203,29 @@ fn filter<'a>(subject: &'a str, named: &BTreeMap<&str, &'a str>) -> Result<Filte
     })
 }
 
+/// The recorded figure of a key, with its unit.
+pub fn recorded(key: &Key, unit: &str, on: &str, library: &mut Library) -> Result<String> {
+    let missing = "expected a recorded row, found none of that key";
+    if key.is_op() {
+        let row = key.of_op(library.ops.on(on)?.recorded);
+        op_figure(row.context(missing)?, &key.field, unit)
+    } else {
+        let row = key.of(library.models.on(on)?.recorded);
+        format::figure(row.context(missing)?, &key.field, unit)
+    }
+}
+
 fn measure(key: &str, unit: &str, on: &str, library: &mut Library) -> Result<String> {
     let key = Key::parse(key)?;
-    let missing = "expected a recorded row, found none of that key";
-    let (figure, own) = if key.is_op() {
-        let Beside { recorded, own, .. } = library.ops.on(on)?;
-        let figure = |row| op_figure(row, &key.field, unit);
-        let own = own.and_then(|own| key.of_op(own)).map(figure);
-        (figure(key.of_op(recorded).context(missing)?)?, own)
+    let figure = recorded(&key, unit, on, library)?;
+    let own = if key.is_op() {
+        let Beside { own, .. } = library.ops.on(on)?;
+        let row = own.and_then(|own| key.of_op(own));
+        row.map(|row| op_figure(row, &key.field, unit))
     } else {
-        let Beside { recorded, own, .. } = library.models.on(on)?;
-        let figure = |row| format::figure(row, &key.field, unit);
-        let own = own.and_then(|own| key.of(own)).map(figure);
-        (figure(key.of(recorded).context(missing)?)?, own)
+        let Beside { own, .. } = library.models.on(on)?;
+        let row = own.and_then(|own| key.of(own));
+        row.map(|row| format::figure(row, &key.field, unit))
     };
     match own {
         Some(own) => Ok(format!("{figure} (here: {})", own?)),

@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 use crate::directives;
 use crate::library::Library;
-use answer::{Answer, Source};
+pub use answer::{Answer, Source};
 
 /// A file of questions.
 #[derive(Deserialize)]

@@ -10,6 +10,7 @@ use simt::{Case, Module, Options, Report};
 
 use crate::format::ratio;
 use crate::library::{Key, Library};
+use crate::measure;
 use crate::table::machine;
 
 /// Where the answer of a question comes from.
@@ -32,6 +33,20 @@ pub enum Source {
         /// The name of the record.
         on: String,
     },
+    /// A recorded figure.
+    Measured {
+        /// A key as in `{{measure KEY}}`.
+        measure: String,
+        /// The unit of a time: `s`, `ms` or `us`.
+        #[serde(default = "microseconds")]
+        time: String,
+        /// The name of the record.
+        on: String,
+    },
+}
+
+fn microseconds() -> String {
+    "us".into()
 }
 
 /// A part of a launch's report.
@@ -72,6 +87,7 @@ impl Source {
         match self {
             Self::Simulated { sim, launch, want } => simulated(repository, sim, launch, want),
             Self::Ratio { ratio, on } => recorded(ratio, on, library),
+            Self::Measured { measure, time, on } => figure(measure, time, on, library),
         }
     }
 }
@@ -133,6 +149,20 @@ fn recorded(keys: &[String; 2], on: &str, library: &mut Library) -> Result<Answe
     Ok(Answer {
         value: (a / b).to_string(),
         origin: format!("The recorded times differ by {} ({machine}).", ratio(a / b)),
+    })
+}
+
+/// The figure as `{{measure KEY}}` writes it.
+fn figure(key: &str, unit: &str, on: &str, library: &mut Library) -> Result<Answer> {
+    let parsed = Key::parse(key)?;
+    let place = if parsed.is_op() {
+        machine(&library.ops.on(on)?.recorded.machine)
+    } else {
+        machine(&library.models.on(on)?.recorded.machine)
+    };
+    Ok(Answer {
+        value: measure::recorded(&parsed, unit, on, library)?,
+        origin: format!("Recorded on {place}."),
     })
 }
 

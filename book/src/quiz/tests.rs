@@ -2,7 +2,6 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use super::*;
-use answer::Source;
 
 fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
@@ -48,7 +47,7 @@ fn names_differ_and_each_option_says_why() {
         for option in &question.option {
             assert!(option.why.len() > 30, "{name}: {}", option.why);
             assert!(option.label().is_some(), "{name}: {}", option.why);
-            let is_number = matches!(question.from, Source::Ratio { .. });
+            let is_number = !matches!(question.from, Source::Simulated { .. });
             assert_eq!(option.range.is_some(), is_number, "{name}");
         }
     }
