@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use charts::{Axis, Bar, BarChart, Group};
+use charts::{Axis, Bar, BarPanels, Group};
 use results::{Results, Row, spoken};
 
 use crate::compare::significant;
@@ -18,7 +18,7 @@ pub fn redraw(root: &Path, records: &Named<Row>) -> Result<Vec<Drawing>> {
     for (name, recorded) in records {
         for dtype in ["bf16", "f32"] {
             let chart = chart(recorded, dtype);
-            if !chart.groups.is_empty() {
+            if !chart.panels.is_empty() {
                 drawn.push(draw(root, name, &format!("ablation-{dtype}"), &chart)?);
             }
         }
@@ -26,7 +26,7 @@ pub fn redraw(root: &Path, records: &Named<Row>) -> Result<Vec<Drawing>> {
     Ok(drawn)
 }
 
-fn chart(results: &Results, dtype: &str) -> BarChart {
+fn chart(results: &Results, dtype: &str) -> BarPanels {
     let mut groups: Vec<Group> = vec![];
     for row in results.rows.iter().filter(|row| row.dtype == dtype) {
         match (&row.system, groups.last_mut()) {
@@ -42,11 +42,10 @@ fn chart(results: &Results, dtype: &str) -> BarChart {
     }
     groups.retain(|group| !group.bars.is_empty());
     let name = &results.machine.name;
-    BarChart {
+    BarPanels {
         title: format!("Level 5 without one idea, {dtype}, on {name}"),
-        axis: Axis::log("time without the idea, with all ideas = 1"),
-        mark: Some(1.),
-        groups,
+        axis: Axis::linear("time without the idea, with all ideas = 1"),
+        panels: groups,
     }
 }
 
@@ -88,8 +87,8 @@ mod tests {
             row("decode", Some("without_overlap"), 1.01),
         ];
         let chart = chart(&results, "f32");
-        let [group] = &chart.groups[..] else {
-            panic!("expected one group, found {:?}", chart.groups);
+        let [group] = &chart.panels[..] else {
+            panic!("expected one group, found {:?}", chart.panels);
         };
         assert_eq!(group.name, "lm tiny decode");
         let bars: Vec<_> = group
@@ -98,6 +97,6 @@ mod tests {
             .map(|bar| (&*bar.name, bar.value))
             .collect();
         assert_eq!(bars, [("without graph", 2.)]);
-        assert!(super::chart(&results, "bf16").groups.is_empty());
+        assert!(super::chart(&results, "bf16").panels.is_empty());
     }
 }
