@@ -155,7 +155,7 @@ mod tests {
         };
         assert_eq!(
             Idea::ALL.map(of),
-            [0, 0, 3, 3, 3, 2, 1, 0, 1, 0],
+            [0, 0, 5, 3, 3, 2, 1, 0, 1, 0],
             "{names:?}"
         );
         let mut of_level_4 = names.iter().filter(|name| name.contains("level4"));

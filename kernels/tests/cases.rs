@@ -7,10 +7,13 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use simt::{Case, Module, Options};
 
-/// All `.ptx`, written or generated, but Hopper's, whose wgmma and TMA are not simulated.
+/// All `.ptx`, written or generated, but Hopper's, whose wgmma and TMA are not simulated, and those of examples, which have
+/// tests of their own.
 fn texts() -> Vec<PathBuf> {
     let kernels = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = simt::case::files_below(kernels, &["ptx"]).expect("the crate's folder");
+    let examples = kernels.join("examples");
+    files.retain(|file| !file.starts_with(&examples));
     files.retain(|file| !file.to_string_lossy().ends_with(".sm_90a.ptx"));
     files
 }
