@@ -18,6 +18,7 @@ pub const ANY_CPU: &str = "any CPU";
 const COMMITTED: &[&str] = &[
     include_str!("tables/cpu.json"),
     include_str!("tables/gpu.json"),
+    include_str!("tables/h100.json"),
     include_str!("tables/h200.json"),
 ];
 

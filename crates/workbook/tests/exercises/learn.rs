@@ -488,7 +488,10 @@ fn without_nvrtc_the_way_goes_on() {
     for command in ["start", "watch", "list"] {
         let run = without(&[command]);
         let said = run.ended(0);
-        assert!(said.contains("16 tiled-matmul-cuda, 18 register-tile-cuda, "), "{said}");
+        assert!(
+            said.contains("16 tiled-matmul-cuda, 18 register-tile-cuda, "),
+            "{said}"
+        );
         assert!(said.contains("35 gemv-cuda: skipped"), "{said}");
     }
 }
