@@ -10,7 +10,7 @@ use crate::compare::significant;
 use crate::record::folder::{Drawing, Named, draw};
 
 /// A bar for an idea that is worth less says nothing that the spread of the samples does not say, too.
-const LEAST: f64 = 1.02;
+const LEAST: f64 = 1.04;
 
 /// Draws every record of `benches/results/ablations`, a chart per dtype, as `charts/NAME-ablation-DTYPE`.
 pub fn redraw(root: &Path, records: &Named<Row>) -> Result<Vec<Drawing>> {
