@@ -103,7 +103,7 @@ impl<F> Registry<F> {
     #[cold]
     fn find(&self, problem: &Problem, facts: &Facts) -> Option<(Why<'static>, usize)> {
         let measured = |_: &&Table| !Idea::Dispatch.is_left_out();
-        let tables = tables(facts).into_iter().filter(measured);
+        let tables = tables(facts).iter().filter(measured);
         let picked = self.pick_from(problem, facts, tables)?;
         let same = |e: &Entry<F>| e.name == picked.entry.name;
         Some((picked.why, self.entries.iter().position(same)?))
