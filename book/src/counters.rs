@@ -70,7 +70,7 @@ struct Launch {
     flags: String,
 }
 
-/// What `scripts/ncu.py` has written.
+/// Readings that `scripts/ncu.py` wrote.
 #[derive(Deserialize)]
 struct Readings {
     gpu: String,
@@ -146,7 +146,7 @@ impl Table {
 }
 
 impl Launch {
-    /// What was read of it and what the simulator counts.
+    /// The readings of it, and the simulator's counts.
     fn counted<'a>(&self, repository: &Path, all: &'a Readings) -> Result<(&'a Reading, Report)> {
         let found = all
             .launches

@@ -2,8 +2,12 @@
 //!
 //! A backslash before the braces leaves them as they are.
 
-use anyhow::{Result, anyhow};
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow};
 use regex::{Captures, Regex};
+use serde::de::DeserializeOwned;
 
 /// `text` with every directive of these names (`table|chart`) replaced. The first that cannot be is the error, with its
 /// own text as the context.
@@ -41,6 +45,22 @@ pub fn finish(text: &str) -> Result<String> {
         }
         None => Ok(text.replace(r"\{{", "{{")),
     }
+}
+
+/// The halves of the arguments `FILE/NAME`.
+pub fn file_and_name(arguments: &str) -> Result<(&str, &str)> {
+    let arguments = arguments.trim();
+    let halves = arguments.split_once('/');
+    halves.with_context(|| format!("expected `FILE/NAME`, found `{arguments}`"))
+}
+
+/// The file `FOLDER/FILE.toml` of a folder below `book`.
+pub fn toml<T: DeserializeOwned>(folder: &Path, file: &str) -> Result<T> {
+    let of = folder.file_name().unwrap_or_default().display();
+    let name = format!("book/{of}/{file}.toml");
+    let text = fs::read_to_string(folder.join(format!("{file}.toml")));
+    let text = text.with_context(|| name.clone())?;
+    toml::from_str(&text).context(name)
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@
 #[cfg(test)]
 mod tests;
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -45,8 +44,7 @@ struct Prediction {
 /// A box that is not there, or without a value in its unit.
 pub fn expand(text: &str, repository: &Path, library: &mut Library) -> Result<String> {
     directives::expand(text, "predict", |_, arguments| {
-        let (file, name) = (arguments.trim().split_once('/'))
-            .with_context(|| format!("expected `FILE/NAME`, found `{}`", arguments.trim()))?;
+        let (file, name) = directives::file_and_name(arguments)?;
         let boxes = read(&repository.join("book/predict"), file)?;
         let found = boxes.iter().find(|prediction| prediction.name == name);
         let found = found
@@ -56,11 +54,7 @@ pub fn expand(text: &str, repository: &Path, library: &mut Library) -> Result<St
 }
 
 fn read(folder: &Path, file: &str) -> Result<Vec<Prediction>> {
-    let path = folder.join(format!("{file}.toml"));
-    let text = fs::read_to_string(&path).with_context(|| format!("book/predict/{file}.toml"))?;
-    let boxes: Boxes =
-        toml::from_str(&text).with_context(|| format!("book/predict/{file}.toml"))?;
-    Ok(boxes.prediction)
+    Ok(directives::toml::<Boxes>(folder, file)?.prediction)
 }
 
 impl Prediction {

@@ -7,7 +7,6 @@ mod answer;
 #[cfg(test)]
 mod tests;
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
@@ -56,8 +55,7 @@ struct Choice {
 /// A question that is not there; one of whose options none or several fit the answer.
 pub fn expand(text: &str, repository: &Path, library: &mut Library) -> Result<String> {
     directives::expand(text, "quiz", |_, arguments| {
-        let (file, name) = (arguments.trim().split_once('/'))
-            .with_context(|| format!("expected `FILE/NAME`, found `{}`", arguments.trim()))?;
+        let (file, name) = directives::file_and_name(arguments)?;
         let questions = read(&repository.join("book/quiz"), file)?;
         let question = questions.iter().find(|question| question.name == name);
         let question =
@@ -68,10 +66,7 @@ pub fn expand(text: &str, repository: &Path, library: &mut Library) -> Result<St
 }
 
 fn read(folder: &Path, file: &str) -> Result<Vec<Question>> {
-    let path = folder.join(format!("{file}.toml"));
-    let text = fs::read_to_string(&path).with_context(|| format!("book/quiz/{file}.toml"))?;
-    let quiz: Quiz = toml::from_str(&text).with_context(|| format!("book/quiz/{file}.toml"))?;
-    Ok(quiz.question)
+    Ok(directives::toml::<Quiz>(folder, file)?.question)
 }
 
 impl Question {

@@ -1,4 +1,4 @@
-//! What a learner reads after a pass: counters of the starter and of the solution, the idea, the line of a real
+//! The text after a pass: counters of the starter and of the solution, the idea, the line of a real
 //! kernel that uses it, and what to read next.
 
 use crate::check::{Counter, short};

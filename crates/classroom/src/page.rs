@@ -72,7 +72,7 @@ fn starter(exercise: &Exercise) -> String {
     )
 }
 
-/// The hints, each of which unfolds.
+/// The hints, folded.
 fn hints(exercise: &Exercise) -> String {
     let mut text = "\n## Hints\n\n".to_owned();
     for (number, hint) in (1..).zip(&exercise.spec.hints) {

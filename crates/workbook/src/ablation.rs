@@ -15,7 +15,7 @@ use kernels::without::Idea;
 use results::{Kind, Results, Row, spoken};
 
 use crate::compare::turns::{LONGEST, Timed, time, warm_up};
-use crate::compare::{Case, Spread, Subjects, relative_difference, root, significant};
+use crate::compare::{Case, Spread, Subjects, relative_difference, root, significant, tolerance};
 use crate::record::folder::{left_by_a_run, save};
 use crate::record::{Records, Run, written};
 pub use chart::redraw;
@@ -155,7 +155,7 @@ fn load(model: Model, request: &Request, idea: Option<Idea>) -> Result<Vec<Varia
 
 /// Checks that all variants compute the same up to rounding.
 fn agree(variants: &[Variant], dtype: DType) -> Result<()> {
-    let tolerance = if dtype == DType::BF16 { 5e-2 } else { 1e-4 };
+    let tolerance = tolerance(dtype);
     for variant in variants {
         let difference = relative_difference(&variants[0].logits, &variant.logits);
         ensure!(

@@ -37,6 +37,7 @@ use crate::record::{Records, Run, written};
 pub use drawn::{overview, redraw};
 pub use front::{has_places, rewrite};
 use measure::Graphs;
+pub use measure::tolerance;
 use peers::{PeerArgs, Peers};
 use results::Results;
 pub use stats::{Spread, quantile, relative_difference, significant};

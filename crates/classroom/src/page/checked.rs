@@ -1,4 +1,4 @@
-//! What a page says of the check.
+//! The section of a page about the check.
 
 use crate::check::{forbidden, options, short};
 use crate::exercise::{Exercise, Language};

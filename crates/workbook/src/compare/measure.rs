@@ -130,9 +130,14 @@ fn inspect(contenders: &mut Vec<Contender>, request: &Request) -> Result<()> {
 }
 
 // ANCHOR: hold
+/// The largest difference of two right answers, relative to the largest logit.
+pub fn tolerance(dtype: DType) -> f64 {
+    if dtype == DType::BF16 { 5e-2 } else { 1e-4 }
+}
+
 /// Checks that all levels agree with the first up to rounding; other frameworks are checked the same way.
 fn hold(contenders: &[Contender], dtype: DType) -> Result<()> {
-    let tolerance = if dtype == DType::BF16 { 5e-2 } else { 1e-4 };
+    let tolerance = tolerance(dtype);
     for contender in contenders {
         let Contender {
             workload, logits, ..

@@ -73,7 +73,7 @@ fn in_one_line(error: &Message) -> String {
     line
 }
 
-/// What a terminal shows below the first line of an error.
+/// The lines that a terminal shows below the first line of an error.
 fn below(error: &Message) -> Vec<String> {
     let rendered = error.rendered.as_deref().unwrap_or_default();
     let lines = rendered.trim_end().lines().skip(1).take(SHOWN);
