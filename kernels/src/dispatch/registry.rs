@@ -24,7 +24,7 @@ pub struct Entry<F> {
 
 impl<F> Entry<F> {
     /// Whether it can run, and belongs to no idea that the process [leaves out](crate::without).
-    fn may_run(&self, problem: &Problem, facts: &Facts) -> bool {
+    pub(crate) fn may_run(&self, problem: &Problem, facts: &Facts) -> bool {
         allows(self.name) && (self.can)(problem, facts)
     }
 }
@@ -102,8 +102,11 @@ impl<F> Registry<F> {
     /// Returns the index of [`pick_from`](Self::pick_from)'s pick.
     #[cold]
     fn find(&self, problem: &Problem, facts: &Facts) -> Option<(Why<'static>, usize)> {
-        let measured = |_: &&Table| !Idea::Dispatch.is_left_out();
-        let tables = tables(facts).iter().filter(measured);
+        let tables = if Idea::Dispatch.is_left_out() {
+            &[]
+        } else {
+            tables(facts)
+        };
         let picked = self.pick_from(problem, facts, tables)?;
         let same = |e: &Entry<F>| e.name == picked.entry.name;
         Some((picked.why, self.entries.iter().position(same)?))

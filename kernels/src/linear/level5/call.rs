@@ -5,13 +5,12 @@ use std::sync::Arc;
 use candle_core::{DType, Result, Tensor};
 use operands::Linear;
 
-use super::{REGISTRY, Run, row_gemv};
+use super::{REGISTRY, Run};
 use crate::dispatch::{Facts, Layout, Op, Picked, Problem, Why};
 use crate::launch::is_chained;
 use crate::linear::gemm::Epilogue;
 use crate::linear::level4::Packed;
 use crate::linear::{Shape, check, gate_rows, with_bias, without_bias};
-use crate::without::Idea;
 
 /// A call of a level 5 function whose operands have been checked.
 #[derive(Debug)]
@@ -123,11 +122,11 @@ impl<'a> Call<'a> {
 fn in_chain(p: &Problem, facts: &Facts) -> Option<Picked<'static, Run>> {
     const WHY: &str = "one row in a chain: its weights load while the kernel before still runs";
     let overlaps = is_chained() && facts.at_least((9, 0));
-    let is_used = !Idea::LoadsInFlight.is_left_out();
-    if !overlaps || !is_used || p.dtype != DType::BF16 || !row_gemv::can(p, facts) {
+    if !overlaps || p.dtype != DType::BF16 {
         return None;
     }
-    let entry = REGISTRY.entries.iter().find(|e| e.run == Run::Row)?;
+    let mut entries = REGISTRY.entries.iter();
+    let entry = entries.find(|e| e.run == Run::Row && e.may_run(p, facts))?;
     let why = Why::Fixed(WHY);
     Some(Picked { entry, why })
 }
