@@ -12,7 +12,7 @@ use std::process::{Command, ExitStatus};
 use anyhow::Result;
 use levels::Name;
 
-pub use artifacts::{Artifacts, Program};
+pub use artifacts::{Artifacts, Program, cargo};
 pub use build::{Built, build};
 pub use folder::{FOLDER, OwnLevel};
 pub use levels::register;

@@ -84,8 +84,7 @@ impl Artifacts {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
         let root = root.unwrap_or(Path::new("."));
         let (target, profile) = place()?;
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut command = Command::new(cargo);
+        let mut command = cargo();
         command
             .current_dir(root)
             .args([
@@ -189,6 +188,22 @@ impl Artifacts {
     }
 }
 
+/// The cargo that started this program, without the variables that it set for it.
+///
+/// Build scripts ask to run again when one of `CARGO_MANIFEST_DIR` and the like changes (ring's does). If cargo is started
+/// with them by a program and without them by the user, each of the two compiles such a crate again.
+pub fn cargo() -> Command {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_MANIFEST_") || text.starts_with("CARGO_PKG_") {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
 /// The folder of the compiler that rustup selects in the workspace.
 fn sysroot() -> Result<PathBuf> {
     let mut command = Command::new("rustc");
@@ -209,4 +224,30 @@ fn place() -> Result<(PathBuf, String)> {
     let name = profile.file_name().unwrap_or_default().to_string_lossy();
     let target = profile.parent().unwrap_or(profile);
     Ok((target.to_path_buf(), name.into_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cargo_is_started_as_a_user_starts_it() {
+        let variables = ["CARGO_MANIFEST_DIR", "CARGO_PKG_NAME"];
+        assert!(
+            variables
+                .iter()
+                .all(|name| std::env::var_os(name).is_some())
+        );
+        let cargo = cargo();
+        let removed: Vec<_> = cargo
+            .get_envs()
+            .filter(|(_, value)| value.is_none())
+            .collect();
+        for name in variables {
+            assert!(
+                removed.iter().any(|(removed, _)| *removed == name),
+                "{name}"
+            );
+        }
+    }
 }

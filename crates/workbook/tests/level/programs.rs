@@ -92,7 +92,7 @@ fn an_example_swaps_a_method_in() {
     let learner = Learner::new();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let example = |swap: &str| {
-        let mut command = Command::new(env!("CARGO"));
+        let mut command = cli::own::cargo();
         command.current_dir(learner.folder());
         command.args(["run", "--quiet", "--manifest-path"]);
         command.arg(root.join("Cargo.toml"));
