@@ -6,6 +6,7 @@ use candle_core::{DType, Device, Result, Tensor};
 use cli::load::{self, Request};
 use data::families::{self, FAMILIES};
 use data::graph::Graph;
+use levels::Level;
 use models::gnn::{Config, GraphBatch};
 use models::{Csr, GraphTransformer, Segments};
 use rand::{RngExt, SeedableRng};
@@ -13,7 +14,6 @@ use rand_chacha::ChaCha8Rng;
 use replay::Pass;
 
 use crate::job::{Job, Model, Workload};
-use crate::levels::Level;
 use crate::sweep::{Point, Sweep, doublings};
 
 /// Graphs of a batch.

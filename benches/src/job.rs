@@ -3,9 +3,9 @@
 use candle_core::{Result, Tensor};
 use cli::load::Request;
 use data::BadInput;
+use levels::Level;
 use models::presets;
 
-use crate::levels::Level;
 use crate::{gnn, lm, vit};
 
 /// The three models.

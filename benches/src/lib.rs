@@ -6,7 +6,6 @@
 pub mod gnn;
 pub mod job;
 pub mod launches;
-pub mod levels;
 pub mod limits;
 pub mod lm;
 pub mod machine;

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use candle_core::{DType, Device, Result, Tensor};
 use cli::load::{self, Loaded, Request};
 use cli::tokenizer::TextTokenizer;
+use levels::Level;
 use models::lm::Logits;
 use models::{KvCache, LanguageModel};
 use replay::{Decoder, Pass};
 
 use crate::job::{Job, Model, Workload};
-use crate::levels::Level;
 use crate::sweep::{Point, Sweep, doublings};
 
 /// Prose of which models that were trained on English can make something.

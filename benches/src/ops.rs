@@ -11,13 +11,11 @@ mod products;
 mod rows;
 mod ternary;
 
-use ::levels::{Functions, functions};
 use candle_core::{DType, Device, Result, Tensor, bail};
 use kernels::cost::Cost;
+use levels::{Functions, Level, functions};
 use models::trace::profile::{Limit, Limits, Total};
 use rayon::prelude::*;
-
-use crate::levels::{self, Level};
 
 /// What one call has to do, and so what limits it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! A model over the size of its input: how its time grows.
 
 use cli::load::Request;
+use levels::Level;
 
 use crate::job::{Job, Model};
-use crate::levels::Level;
 use crate::{gnn, lm, vit};
 
 /// One thing that grows while the rest stays.

@@ -7,11 +7,11 @@ use cli::files;
 use cli::load::{self, Loaded, Request};
 use data::picture::{self, Preprocessor};
 use data::shapes::CLASSES;
+use levels::Level;
 use models::VisionTransformer;
 use replay::Pass;
 
 use crate::job::{Job, Model, Workload};
-use crate::levels::Level;
 use crate::sweep::{Point, Sweep, doublings};
 
 /// All sample pictures for `tiny`, which was trained on their like; one for a preset, and on a GPU as many

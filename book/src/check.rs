@@ -4,6 +4,7 @@ mod browser;
 mod chapters;
 mod excerpts;
 mod figures;
+mod length;
 mod pages;
 mod stock;
 mod text;
@@ -64,6 +65,7 @@ pub fn findings(root: &Path, built: &Path) -> Result<Vec<String>> {
     let mut library = Library::open(&results, &target)?;
     found.extend(reference::findings(root, &reference, &mut library)?);
     let texts = shell::files(root, &book)?;
+    found.extend(length::findings(&chapters, built)?);
     found.extend(text::commands_outside_of_blocks(&texts)?);
     found.extend(text::paths_to_nowhere(&root.join(".."), &texts)?);
     found.extend(text::glossary(&chapters, &texts)?);

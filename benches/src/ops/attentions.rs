@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::gnn::{LARGE, power_law_edges, regular};
-use crate::levels::Level;
 use candle_core::{Result, Tensor};
 use kernels::cost::Cost;
 use kernels::edge_attention::Size;
+use levels::Level;
 use models::{CacheShape, Csr, Heads, KvCache, Rope, Weight};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -287,11 +287,10 @@ fn attend(bench: &mut impl Bench, n: usize, edges: &[[u32; 2]], lowest: u8) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ::levels::Costed;
     use candle_core::{DType, Device};
+    use levels::Costed;
     use models::trace::{Needs, record};
 
-    use crate::levels;
     use crate::ops::Contenders;
 
     struct Zeros(Device);

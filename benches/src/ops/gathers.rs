@@ -2,10 +2,10 @@
 
 use candle_core::{DType, Device, Result, Tensor};
 use kernels::segment_mean::Size;
+use levels::Level;
 use models::{Sampling, Segments, Weight};
 
 use super::{Bench, Case, Timed, Work};
-use crate::levels::Level;
 
 timed! {
     embedding: Rows, None, embedding;

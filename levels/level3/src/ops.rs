@@ -106,7 +106,7 @@ impl Ops for Level3 {
         k::attention(q, k, v)
     }
 
-    /// 1 launch. A block per head and node. It multiplies the features of each edge by `w` when it reaches the edge.
+    /// 1 launch. Up to 1024 blocks per head take its nodes in turn, and multiply the features of each edge by `w`.
     fn edge_attention(
         &self,
         q: &Tensor,
@@ -141,7 +141,7 @@ impl Ops for Level3 {
         k::segment_mean(x, segments)
     }
 
-    /// Greedy: candle's argmax. Else 1 launch, and all probabilities are read back to the host.
+    /// Greedy: candle's argmax. Else softmax in 1 launch, after a cast of bf16 logits; the host reads all probabilities.
     fn next_token(&self, logits: &Tensor, sampling: &mut Sampling) -> Result<u32> {
         if sampling.is_greedy() {
             return argmax(logits);

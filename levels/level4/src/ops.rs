@@ -33,7 +33,7 @@ impl Ops for Level4 {
         shape.caches(|| k::Cache::new(batch, capacity, h, d, dtype, device))
     }
 
-    /// 1 launch. A warp copies a row, 16 bytes per lane.
+    /// 1 launch. A lane copies 16 bytes at a time; one warp has a row of up to 1 KiB.
     fn embedding(&self, ids: &Tensor, w: &Weight) -> Result<Tensor> {
         k::embedding(ids, w)
     }
@@ -103,7 +103,7 @@ impl Ops for Level4 {
         k::attention(q, k, v)
     }
 
-    /// 1 launch. A warp per node. It multiplies by `w` twice per node, since q·(w·e) = (wᵀ·q)·e, and level 3 once per edge.
+    /// 1 launch. 8 to 32 lanes per head and node. Since q·(w·e) = (wᵀ·q)·e, a node is multiplied by `w` twice, not each edge.
     fn edge_attention(
         &self,
         q: &Tensor,
@@ -118,7 +118,7 @@ impl Ops for Level4 {
         k::edge_attention(q, k, v, skip, residual, edges, w, graph)
     }
 
-    /// 1 launch. The residual is added in the epilogue, from registers.
+    /// 1 launch. The epilogue adds the residual to chunks of a tile's row, 16 bytes per thread.
     fn linear_residual(&self, x: &Tensor, w: &Linear, residual: &Tensor) -> Result<Tensor> {
         k::linear_residual(x, w, residual)
     }
@@ -138,7 +138,7 @@ impl Ops for Level4 {
         k::segment_mean(x, segments)
     }
 
-    /// 1 launch for the greedy token or the k most probable ones; a draw from all of them reads all probabilities back.
+    /// 1 launch for the greedy token or the k most probable. Else softmax in 1 launch; the host reads all probabilities.
     fn next_token(&self, logits: &Tensor, sampling: &mut Sampling) -> Result<u32> {
         if sampling.is_greedy() {
             return k::argmax(logits);

@@ -38,7 +38,7 @@ impl Ops for Level5 {
         shape.caches(|| Ok(k::Cache::new(cache()?, position.clone())))
     }
 
-    /// 1 launch. A warp copies a row, 16 bytes per lane.
+    /// 1 launch. A lane copies 16 bytes at a time; one warp has a row of up to 1 KiB.
     fn embedding(&self, ids: &Tensor, w: &Weight) -> Result<Tensor> {
         k::embedding(ids, w)
     }
@@ -79,7 +79,7 @@ impl Ops for Level5 {
         heads.split(&self.norm_linear(x, n, w)?)
     }
 
-    /// 2 launches: the norm, then one matmul whose result is cut into views.
+    /// 2 launches: the fastest norm, then the fastest matmul, whose result is cut into views.
     fn norm_qkv_skip(
         &self,
         x: &Tensor,
@@ -90,7 +90,7 @@ impl Ops for Level5 {
         heads.split_skip(&k::linear(&norm(x, n)?, w)?)
     }
 
-    /// 1 launch of up to 4 queries where a cluster of blocks is the fastest; else 2, or 3 where the keys are split. Up to 4
+    /// 1 launch for up to 4 queries where a cluster of blocks is the fastest; else 2, or 3 where the keys are split. Up to 4
     /// queries read the position from the device's memory, where a launch sets it once per step; a longer prompt gets it from
     /// the host.
     fn causal_attention(
@@ -118,7 +118,7 @@ impl Ops for Level5 {
         k::attention(q, k, v)
     }
 
-    /// 1 launch; 3 where a node has more than 1024 edges, which many blocks then share.
+    /// 1 launch; 3 where a node has more than 1024 edges, which many blocks then share, if heads have at most 128 channels.
     fn edge_attention(
         &self,
         q: &Tensor,
@@ -157,7 +157,7 @@ impl Ops for Level5 {
         k::segment_mean(x, segments)
     }
 
-    /// 1 launch for the greedy token or the k most probable ones; a draw from all of them reads all probabilities back.
+    /// 1 launch for the greedy token or the k most probable. Else softmax in 1 launch; the host reads all probabilities.
     fn next_token(&self, logits: &Tensor, sampling: &mut Sampling) -> Result<u32> {
         if sampling.is_greedy() {
             return k::argmax(logits);

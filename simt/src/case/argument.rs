@@ -10,9 +10,9 @@ use super::element::Element;
 use super::list;
 use super::npy::MAX_DIMENSIONS;
 
-/// Maximum bytes of a buffer. A larger size is probably a typing error, and each byte needs shadow memory,
+/// Maximum bytes of the buffers of a launch together. A larger size is probably a typing error, and each byte needs shadow memory,
 /// too.
-const MAX_BYTES: u64 = 1 << 30;
+pub(super) const MAX_BYTES: u64 = 1 << 30;
 
 /// The value of a kernel parameter. As text:
 ///

@@ -4,23 +4,32 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 
-use super::argument::{Contents, Fill};
+use super::argument::{Contents, Fill, MAX_BYTES};
 use super::element::Element;
 use super::npy::{self, Array};
+use super::wrong;
 
 /// Bytes that a pipe or a device has fewer of.
 const MAX_STREAM: u64 = 1 << 28;
+/// Bytes of a .npy file before its data, at most.
+const MAX_HEADER: u64 = 1 << 16;
 
-/// Returns the array that `contents` describes. Poison is NaN in every float type.
-pub fn array(contents: &Contents, seed: u64, folder: &Path) -> Result<Array> {
+/// Returns the array that `contents` describes, of at most `room` bytes. Poison is NaN in every float type.
+pub fn array(contents: &Contents, seed: u64, folder: &Path, room: u64) -> Result<Array> {
     let element = contents.element;
     if let Fill::File(file) = &contents.fill {
-        return from_file(contents, &folder.join(file));
+        return from_file(contents, &folder.join(file), room);
     }
     let shape = contents.shape.clone().unwrap_or_default();
     let count: u64 = shape.iter().product();
+    let size = count * element.bytes() as u64;
+    if size > room {
+        let expected = format!("at most {MAX_BYTES} bytes in all");
+        let found = MAX_BYTES - room + size;
+        return Err(wrong("the buffers of the arguments", expected, found));
+    }
     let mut random = Random(seed);
     let bits = |i: u64| match &contents.fill {
         Fill::Random(bound) => random.draw(element, *bound),
@@ -29,38 +38,41 @@ pub fn array(contents: &Contents, seed: u64, folder: &Path) -> Result<Array> {
         Fill::List(values) => values[i as usize],
         Fill::Poison | Fill::File(_) => u64::MAX,
     };
-    let bits: Vec<u64> = (0..count).map(bits).collect();
+    let mut bytes = Vec::with_capacity(size as usize);
+    for value in (0..count).map(bits) {
+        bytes.extend(element.to_bytes(value));
+    }
     Ok(Array {
         element,
         shape,
-        bytes: bits.iter().flat_map(|&b| element.to_bytes(b)).collect(),
+        bytes,
     })
 }
 
-fn from_file(contents: &Contents, path: &Path) -> Result<Array> {
+fn from_file(contents: &Contents, path: &Path, room: u64) -> Result<Array> {
     let name = path.display().to_string();
-    let wrong = |expected: String, found: String| Error::Launch {
-        what: name.clone(),
-        expected,
-        found,
-    };
-    let unreadable = |e: std::io::Error| wrong("a readable file".into(), e.to_string());
+    let unreadable = |e: std::io::Error| wrong(&name, "a readable file", e);
     let opened = File::open(path).map_err(unreadable)?;
     let is_file = opened.metadata().is_ok_and(|file| file.is_file());
+    let most = room + MAX_HEADER;
     // A device such as `/dev/zero` has no end.
-    let most = if is_file { u64::MAX } else { MAX_STREAM };
+    let most = if is_file { most } else { MAX_STREAM.min(most) };
     let mut file = vec![];
     let read = opened.take(most).read_to_end(&mut file);
     if read.map_err(unreadable)? as u64 == most {
-        let expected = format!("fewer than {most} bytes from a pipe or a device");
-        return Err(wrong(expected, "more".into()));
+        let expected = if is_file {
+            format!("at most {MAX_BYTES} bytes in the buffers of all arguments")
+        } else {
+            format!("fewer than {most} bytes from a pipe or a device")
+        };
+        return Err(wrong(&name, expected, "more"));
     }
     let mut array = npy::read(&name, &file, contents.element)?;
     if let Some(shape) = &contents.shape {
         let count = |shape: &[u64]| shape.iter().product::<u64>();
         let (expected, found) = (count(shape), count(&array.shape));
         if expected != found {
-            return Err(wrong(format!("{expected} numbers"), found.to_string()));
+            return Err(wrong(&name, format!("{expected} numbers"), found));
         }
         array.shape.clone_from(shape);
     }
@@ -89,5 +101,40 @@ impl Random {
             (false, Some(bound)) => element.from_f64((unit * bound).floor()),
             (false, None) => element.from_u64(bits),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::argument::Argument;
+    use super::*;
+
+    fn array_of(text: &str, folder: &Path, room: u64) -> Result<Array> {
+        let Argument::Buffer { contents, .. } = text.parse()? else {
+            panic!("{text}: expected a buffer");
+        };
+        array(&contents, 0, folder, room)
+    }
+
+    #[test]
+    fn buffers_share_a_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let made = array_of("f32:4:iota", folder, 16).unwrap();
+        assert_eq!(made.bytes.len(), 16);
+        let refused = |text: &str, room| array_of(text, folder, room).unwrap_err().to_string();
+        let expected = "the buffers of the arguments: expected at most 1073741824 bytes in all, found 1073741825";
+        assert_eq!(refused("f32:4:iota", 15), expected);
+
+        std::fs::write(folder.join("a.npy"), npy::write(&made)).unwrap();
+        assert_eq!(array_of("f32:a.npy", folder, 16).unwrap(), made);
+        // A file with a hole takes no space on the disk.
+        let hole = File::create(folder.join("b.npy")).unwrap();
+        hole.set_len(1 << 40).unwrap();
+        let error = refused("f32:b.npy", 16);
+        assert!(
+            error.ends_with("in the buffers of all arguments, found more"),
+            "{error}"
+        );
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::error::Result;
 use crate::{Arg, Buffer, Dim};
 
-use super::argument::{Argument, Fill};
+use super::argument::{Argument, Fill, MAX_BYTES};
 use super::element::Element;
 use super::npy::{self, Array};
 use super::{Case, fill, wrong};
@@ -58,7 +58,7 @@ impl Operands {
                     element,
                     shape,
                     bytes,
-                } = fill::array(contents, seed, folder)?;
+                } = fill::array(contents, seed, folder, self.room())?;
                 let sizes: Vec<String> = shape.iter().map(u64::to_string).collect();
                 let name = format!("argument {number} ({element}:{})", sizes.join("x"));
                 self.buffers.push(match contents.fill {
@@ -77,6 +77,12 @@ impl Operands {
                 )),
             },
         }
+    }
+
+    /// Bytes that further buffers may have.
+    fn room(&self) -> u64 {
+        let used: usize = self.buffers.iter().map(|buffer| buffer.bytes.len()).sum();
+        MAX_BYTES.saturating_sub(used as u64)
     }
 
     /// Returns the index of the buffer that argument `number` points into.

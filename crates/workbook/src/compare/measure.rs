@@ -1,15 +1,14 @@
 //! Measures every workload of a model at every level.
 
-use ::levels::Name;
 use anyhow::{Result, ensure};
 use benches::launches::LaunchCounter;
-use benches::levels::{self, Level};
 use benches::passes::device_ms;
 use benches::{Job, Model, Workload, job};
 use candle_core::{DType, Device, Tensor};
 use clap::ValueEnum;
 use cli::load::Request;
 use cli::progress::Progress;
+use levels::{Level, Name};
 use models::trace::count_tensors;
 
 use super::memory::Peak;
