@@ -1,7 +1,7 @@
 //! Whole models: the workloads that `workbook compare` has.
 
 use benches::job::{self, models_of};
-use benches::{Job, Workload, levels};
+use benches::{Job, Workload};
 use candle_core::{DType, Result, Tensor};
 use cli::load::Request;
 

@@ -24,7 +24,7 @@ pub fn findings(chapters: &Path, built: &Path) -> Result<Vec<String>> {
             continue;
         }
         let said = of_page(&fs::read_to_string(page)?)?;
-        found.extend(said.map(|said| format!("{}: {said}", place::from_root(&path))));
+        found.extend(said.into_iter().map(|said| format!("{}: {said}", place::from_root(&path))));
     }
     found.sort();
     Ok(found)
@@ -35,7 +35,7 @@ fn is_markdown(path: &PathBuf) -> bool {
 }
 
 /// What is wrong with a page of HTML.
-fn of_page(html: &str) -> Result<impl Iterator<Item = String>> {
+fn of_page(html: &str) -> Result<Vec<String>> {
     let main = html.split_once("<main>").map_or(html, |(_, rest)| rest);
     let main = main.split_once("</main>").map_or(main, |(main, _)| main);
     let figure = Regex::new("<figure|<svg|<img")?;
@@ -53,7 +53,7 @@ fn of_page(html: &str) -> Result<impl Iterator<Item = String>> {
         (lines > LINES).then(|| format!("expected at most {LINES} lines of code, found {lines}")),
         (!has_figure).then(|| "expected a figure, found none".into()),
     ];
-    Ok(wrong.into_iter().flatten())
+    Ok(wrong.into_iter().flatten().collect())
 }
 
 /// Words of the prose in HTML.
@@ -76,7 +76,7 @@ mod tests {
 
     fn said(main: &str) -> Vec<String> {
         let page = format!("<nav>one two</nav><main>{main}</main><p>three</p>");
-        of_page(&page).unwrap().collect()
+        of_page(&page).unwrap()
     }
 
     #[test]

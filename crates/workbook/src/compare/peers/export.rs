@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use anyhow::{Result, bail};
-use benches::{Model, job, levels};
+use benches::{Model, job};
 use candle_core::{DType, Device, Shape, Tensor, safetensors};
 use candle_nn::Init;
 use candle_nn::var_builder::{SimpleBackend, VarBuilder};
