@@ -19,7 +19,7 @@ pub struct Counts {
     pub sectors: f64,
     /// Wavefronts of shared memory.
     pub wavefronts: f64,
-    /// Wavefronts that bank conflicts add; part of `wavefronts`.
+    /// Wavefronts that bank conflicts add, over all instructions; part of `wavefronts`.
     pub conflicts: f64,
 }
 
@@ -42,15 +42,20 @@ pub(super) fn count(
         let total: u64 = reports.iter().map(|report| count(&report.total)).sum();
         total as f64 / units as f64
     };
-    let wavefronts = per(|n| n.shared_load_wavefronts + n.shared_store_wavefronts);
-    let ideal = per(|n| n.shared_load_ideal + n.shared_store_ideal);
+    // One word for many lanes needs fewer wavefronts than their bytes, so conflicts are counted by instruction.
+    let added = |n: &simt::Counts| {
+        let loads = n.shared_load_wavefronts.saturating_sub(n.shared_load_ideal);
+        loads + n.shared_store_wavefronts.saturating_sub(n.shared_store_ideal)
+    };
+    let lines = reports.iter().flat_map(|report| &report.lines);
+    let conflicts: u64 = lines.map(|line| added(&line.counts)).sum();
     Ok(Counts {
         step,
         idea: idea.into(),
         instructions: per(|n| n.warps),
         sectors: per(|n| n.global_load_sectors + n.global_store_sectors),
-        wavefronts,
-        conflicts: (wavefronts - ideal).max(0.), // one word for many lanes needs less than their bytes
+        wavefronts: per(|n| n.shared_load_wavefronts + n.shared_store_wavefronts),
+        conflicts: conflicts as f64 / units as f64,
     })
 }
 

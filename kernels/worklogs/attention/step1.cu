@@ -2,7 +2,7 @@
 //
 // q and y (H, T, 64), k and v (H, S, 64), scores (H, T, S); row-major, f32. All steps have these operands.
 //
-// The scores cross memory four times: written by the first launch, read and written by the second, read by the third.
+// The scores cross six times: written by the first launch, read three times and written by the second, read by the third.
 // With T = S = 4096 and 16 heads they are 1 GB, and q, k, v and y together 67 MB.
 //
 // Launch: scores (S/256, T, H) blocks of 256 threads, one per score. softmax (T, H) blocks of 256 threads.

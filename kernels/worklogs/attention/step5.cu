@@ -6,7 +6,7 @@
 //
 // Lane 4·g + t of a warp holds, of q and of the weights (A): rows g and g + 8, columns t and t + 4; of k and v (B): rows
 // t and t + 4, column g; of the scores and y (C): rows g and g + 8, columns 2·t and 2·t + 1. So C is A if its columns
-// 2·t and 2·t + 1 count as t and t + 4. A sum does not depend on the order of its terms: v's rows are renamed alike.
+// 2·t and 2·t + 1 count as t and t + 4. A sum's terms may change places, but for rounding: v's rows are renamed alike.
 //
 // Compiled for sm_80, which has TF32. Launch: (T/64, H) blocks of 128 threads.
 
@@ -37,7 +37,7 @@ __device__ float row_reduce(float value, F combine) {
 
 extern "C" __global__ void __launch_bounds__(THREADS)
 attention_step5(const float *q, const float *k, const float *v, float *y, unsigned T, unsigned S) {
-    // Rows have 4 words more than they need in Ks, and 8 in Vs: then the lanes of a warp read 32 banks.
+    // Rows of Ks have 4 words more than they need: 32 lanes read 32 banks. In Vs two lanes share a bank, as rows are 2·t.
     __shared__ unsigned Ks[BN][D + 4], Vs[BN][D + 8];
     unsigned g = threadIdx.x % 32 / 4, t = threadIdx.x % 4, h = blockIdx.y;
     unsigned row = blockIdx.x * BM + threadIdx.x / 32 * 16 + g; // this lane's queries: `row` and `row + 8`

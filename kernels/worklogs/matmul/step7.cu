@@ -1,4 +1,4 @@
-// Matmul, step 7: a layout of shared memory without bank conflicts.
+// Matmul, step 7: a layout of shared memory with hardly any bank conflicts.
 //
 // Against step 6: shared memory has 32 banks of 4 bytes, and a warp that asks one bank for two words waits twice.
 //   - Rows of As have 4 words more than they need, so that the rows that a warp stores to begin in other banks.
