@@ -11,6 +11,7 @@ use results::{Machine, Results, Row, notes};
 const ENOUGH: usize = 5;
 
 /// A Markdown table of the rows that `filter` keeps, with a column for each of the reader's own runs that has any of them.
+/// Rows of one workload have no column for its name. If they were timed on a GPU, the table is about times and launches.
 pub fn table(found: &Beside<Row>, filter: &Filter) -> Result<String> {
     let rows = filter.rows(found.recorded);
     ensure!(
@@ -20,11 +21,24 @@ pub fn table(found: &Beside<Row>, filter: &Filter) -> Result<String> {
     let here = found.here_of(&rows);
     let mut columns = columns(&here, &found.recorded.machine);
     columns.retain(|column| rows.iter().any(|row| (column.cell)(row).is_some()));
+    let is_one = rows.iter().all(|row| workload(row) == workload(rows[0]));
+    if is_one && rows.iter().any(|row| row.device_ms.is_some()) {
+        columns.retain(|column| !["tensors", "memory", "max diff"].contains(&&*column.title));
+    }
+    let first = if is_one {
+        columns.remove(0).title
+    } else {
+        "preset, workload".into()
+    };
     let titles: Vec<String> = columns.iter().map(|column| column.title.clone()).collect();
-    let mut text = markdown::header("preset, workload", &titles);
+    let mut text = markdown::header(&first, &titles);
     let mut above = String::new();
     for row in &rows {
-        let name = format!("{} {}, {}", row.preset, row.workload, row.dtype);
+        let name = if is_one {
+            level(row, &found.recorded.machine)
+        } else {
+            format!("{} {}, {}", row.preset, row.workload, row.dtype)
+        };
         // Once for all of its levels.
         let shown = if name == above { "" } else { &name };
         let cells = columns.iter().map(|column| (column.cell)(row));

@@ -24,7 +24,10 @@ pub fn findings(chapters: &Path, built: &Path) -> Result<Vec<String>> {
             continue;
         }
         let said = of_page(&fs::read_to_string(page)?)?;
-        found.extend(said.into_iter().map(|said| format!("{}: {said}", place::from_root(&path))));
+        found.extend(
+            said.into_iter()
+                .map(|said| format!("{}: {said}", place::from_root(&path))),
+        );
     }
     found.sort();
     Ok(found)

@@ -67,6 +67,7 @@ pub fn load<T: Task>(path: &Path, task: &T) -> anyhow::Result<Training> {
         candle_core::safetensors::load_buffer(&bytes, &Device::Cpu).map_err(|e| bad(&e))?;
     let stored = Stored { path, tensors };
     let state = State { path, state };
+    state.has_no_other_key()?;
     let mut training = Training::new(task, state.seed()?, state.budget()?);
     training.seconds = state.seconds()?;
     fill(&mut training, task, stored)?;
@@ -80,6 +81,18 @@ struct State<'a> {
 }
 
 impl State<'_> {
+    fn has_no_other_key(&self) -> Result<(), BadInput> {
+        let mut keys = self
+            .state
+            .as_object()
+            .into_iter()
+            .flat_map(|state| state.keys());
+        match keys.find(|key| !["task", "seed", "budget", "seconds"].contains(&key.as_str())) {
+            Some(key) => Err(self.complain(key, "no such key")),
+            None => Ok(()),
+        }
+    }
+
     fn seed(&self) -> Result<u64, BadInput> {
         let seed = self.state["seed"].as_u64();
         seed.ok_or_else(|| self.complain("seed", "a whole number from 0"))

@@ -170,6 +170,7 @@ fn numbers_that_no_training_leaves_are_refused() {
         ("seed", json!("x"), "a whole number from 0, found \"x\""),
         ("seed", json!(null), "a whole number from 0, found null"),
         ("seconds", json!(-1), "a number from 0, found -1"),
+        ("stepz", json!(7), "no such key, found 7"),
         (
             "budget",
             json!({"minutes": -1}),
