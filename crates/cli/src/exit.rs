@@ -1,5 +1,7 @@
 //! Ends of programs: an error is one line on stderr and an exit code.
 
+mod driver;
+
 use std::cell::Cell;
 use std::error::Error as StdError;
 use std::io::{ErrorKind, Write};
@@ -89,7 +91,7 @@ fn report(error: anyhow::Error) -> ExitCode {
     }
     match error.chain().find_map(bad_input) {
         Some(bad) => complain(bad, BAD_INPUT),
-        None => complain(plain(&error), FAILURE),
+        None => complain(driver::explained(plain(&error)), FAILURE),
     }
 }
 
