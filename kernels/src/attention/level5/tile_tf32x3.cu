@@ -140,7 +140,7 @@ __device__ __forceinline__ void attention(const Params<float> &params) {
   int first = (gridDim.y - 1 - blockIdx.y) * BM, row = threadIdx.x / WARP * 16, g = lane_id() / 4;
   int end = params.visible_to(min(first + BM, int(params.queries)) - 1);
   int visible[2] = {params.visible_to(first + row + g), params.visible_to(first + row + g + 8)};
-  size_t kv_offset = params.kv_offset(blockIdx.z, blockIdx.x / params.group);
+  size_t kv_offset = params.kv_offset(blockIdx.z, blockIdx.x / params.heads_of_key);
   auto load = [&](float *tile, const float *x, int key) {
     if (key < end)
       load_tile<BN, D>(tile, x + kv_offset + size_t(key) * params.kv_token_stride, params.kv_token_stride, end - key,
