@@ -1,4 +1,4 @@
-// Level 3 of attention in CUDA C++, to be read: the kernel of level3.ptx, sum by sum, without its registers and
+// Level 3 of attention, in CUDA C++ to be read: the kernel of level3.ptx, sum by sum, without its registers and
 // addresses. What is launched is level3.ptx, whose header says why and where it loses. A test holds the two to one
 // answer, bit by bit.
 //

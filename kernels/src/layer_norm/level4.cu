@@ -1,4 +1,4 @@
-// Level 4 of layer_norm: one warp per row, the row held in registers.
+// Level 4 of layer_norm: the row held in the registers of one warp, or of several.
 //
 //   m = mean(x)     v = mean((x - m)^2)     y = (x - m) / sqrt(v + eps) * w + b        over a row of C columns
 //

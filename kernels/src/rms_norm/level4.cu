@@ -1,11 +1,11 @@
-// Level 4 of rms_norm: one warp per row, the row held in registers.
+// Level 4 of rms_norm: the row held in the registers of one warp, or of several.
 //
 //   y = x / sqrt(mean(x * x) + eps) * w        over a row of C columns
 //
 // Compared with level 3:
 // - x stays in registers between its two uses; level 3 reads it again from a cache.
-// - A load has 16 bytes, and all loads of x and w come before the sum: a thread waits for memory once, not once in each
-//   turn of a loop, and then again for w.
+// - A load has 16 bytes, and all loads of x and w come before the sum: a thread waits for memory once; level 3 waits in
+//   each turn of its two loops.
 // - A warp adds up its squares with five shuffles; level 3 takes nine barriers of 256 threads. A block
 //   has up to eight rows, none of which waits for another.
 // The bytes that memory has to move are the same as long as a cache has x when level 3 reads it again: x, w in, y out.

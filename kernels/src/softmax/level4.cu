@@ -1,4 +1,4 @@
-// Level 4 of softmax: one warp per row, the row held in registers.
+// Level 4 of softmax: the row held in the registers of one warp, or of several.
 //
 //   y = exp(scale * x - m) / sum(exp(scale * x - m)),  m = max(scale * x),  over a row of C columns
 //

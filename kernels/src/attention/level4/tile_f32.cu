@@ -1,4 +1,4 @@
-// Level 4 in f32: online softmax; one tile of queries per block, scores in registers.
+// Level 4 of attention, f32: online softmax; one tile of queries per block, scores in registers.
 //
 // Level 3 has one block per query: all its scores lie in shared memory, then come their maximum, their sum, and the
 // mean of v. Here a block takes BM queries, and a tile of BN keys and values in shared memory serves all of them, so

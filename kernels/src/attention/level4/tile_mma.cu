@@ -1,4 +1,4 @@
-// Level 4 in bf16: the tiles of tile_f32.cu on tensor cores.
+// Level 4 of attention, bf16: the tiles of tile_f32.cu on tensor cores.
 //
 // Against tile_f32.cu:
 //   - Both matmuls are mma.sync m16n8k16: 2048 multiply-adds of bf16 in one instruction of a warp, accumulated in f32.

@@ -1,5 +1,5 @@
-// A decode step's attention in one launch, level 5, for Hopper: q and k are rotated, k and v appended to the cache, and
-// each query attends to the keys of the cache and to the new ones.
+// Level 5 of attention, for a decode step on Hopper: one launch rotates q and k, appends k and v to the cache, and
+// computes the attention of each query to the keys of the cache and to the new ones.
 //
 // Against rope/level5.cu, decode.cu and, for more than 256 keys, attention_combine: three launches of 2 to 3 µs each,
 // two of which wait for a few KB that the one before has written.
@@ -17,7 +17,7 @@
 // Prediction: 2.2 µs per launch in a chain at 256 keys, as in a program of its own on an H200, in place of 5 to 8 µs for
 // two or three launches. A long cache waits for memory once per 512 keys in bf16 (D = 64), where decode.cu has more
 // blocks: from some 2048 keys on that is faster, and level 5's table says where.
-// The outcome: `workbook ablation`, and book/chapters/level5.md.
+// Outcome: `workbook ablation`, and book/chapters/level5.md.
 //
 // Bytes moved: 4 or 2 times (2·Hkv·S·D, each key and value once per ROWS queries, + 2·B·T·(H + Hkv)·D). Launch: grid
 // (8, Hkv·⌈T·H/Hkv/ROWS⌉, B) in clusters of 8, 128 threads.

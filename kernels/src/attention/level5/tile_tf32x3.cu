@@ -1,4 +1,4 @@
-// Level 5 in f32: the tiles of level4/tile_mma.cu, with three products of TF32 in place of one product of f32.
+// Level 5 of attention, f32: the tiles of level4/tile_mma.cu, three products of TF32 in place of one product of f32.
 //
 // Against level4/tile_f32.cu, which has one FFMA for each multiply-add of a lane:
 //   - Tensor cores take an f32 in two parts (common/split_tf32.cuh): three mma.sync m16n8k8 for a product. A warp has

@@ -1,5 +1,6 @@
-// attention, level 5, bf16 on Hopper: softmax(q·kᵀ/√D)·v, full or causal. q (B, T, H, D), k and v (B, S, Hkv, D),
-// y (B, T, H, D); D ≤ 128, a multiple of 8, as every stride is.
+// Level 5 of attention, bf16 on Hopper: tiles by wgmma and TMA; matmuls and exponentials overlap.
+//   y = softmax(q·kᵀ/√D)·v, full or causal        q (B, T, H, D), k and v (B, S, Hkv, D), y (B, T, H, D)
+// D ≤ 128 is a multiple of 8, as every stride is.
 //
 // Against level4/tile_mma.cu: the same tiles and the same online softmax, in instructions of Hopper.
 //   - wgmma: one instruction multiplies 64 queries by a tile of keys, which the tensor cores read from shared memory

@@ -1,6 +1,7 @@
-// RMSNorm and linear in one launch, level 5, for one row of x, f32 and bf16: y = h·wᵀ + b, and silu(h·Wgᵀ) ⊙ (h·Wuᵀ),
-// where h = x/√(mean(x²) + eps) ⊙ g. x and g (K), w (N, K), or (2F, K) with the rows of Wg above those of Wu, b (N)
-// or none, y (N) or (F). K is a multiple of 16 bytes' elements; x, g and w are 16-byte aligned.
+// Level 5 of linear, for one row of x and its RMSNorm, f32 and bf16: both in one launch.
+//   y = h·wᵀ + b, or silu(h·Wgᵀ) ⊙ (h·Wuᵀ), where h = x/√(mean(x²) + eps) ⊙ g
+// x and g (K), w (N, K), or (2F, K) with the rows of Wg above those of Wu, b (N) or none, y (N) or (F). K is a multiple
+// of 16 bytes' elements; x, g and w are 16-byte aligned.
 //
 // Against level 4, where the norm is a launch and the GEMV another: in a decode step each takes two or three
 // microseconds and most of them are latency, not traffic.
@@ -12,13 +13,12 @@
 //
 // Prediction: one trip to memory, the shuffles and the launch: about 2 µs for w of a few MB, instead of 2.4 for the norm
 // and 2.4 to 3 for the GEMV. A large w takes the time of a copy.
-//   - In a decode step w and g are in flight while the kernel that computes x still runs (common/overlap.cuh). Prediction:
-//     a launch costs 1.4 to 1.6 µs in place of 2.2 to 2.4, as in a program of its own on an H200.
+//   - In a decode step w and g are in flight while the kernel that computes x still runs (common/overlap.cuh): a launch
+//     costs 1.4 to 1.6 µs instead of 2.2 to 2.4, as in a program of its own on an H200. Outcome: book/chapters/level5.md.
 // To be faster: bulk copies to shared memory in place of loads to registers, which limit R.
 //
 // Compiled for sm_75 and sm_90: from sm_90 on, a launch may overlap with the one before.
-//
-// Bytes moved: 4 or 2 times (N·K + N + 2·K + N), x and g mostly from L2. Launch: R rows of w per warp, 4 warps a block.
+// Bytes moved: 4 or 2 times (N·K + N + 2·K + N), x and g mostly from L2. Launch: R rows of w per warp, 4 warps per block.
 #include "common/overlap.cuh"
 #include "common/warp.cuh"
 #include "linear/parameters.cuh"
