@@ -73,13 +73,13 @@ struct Output {
   // Writes V elements from (row, column) on, which are inside; `packed` is their residual.
   __device__ void write(unsigned row, unsigned column, const float (&acc)[V], const float (&up)[V],
                         uint4 packed) const {
-    float value[V], more[V];
+    float value[V], residual_values[V];
 #pragma unroll
     for (int i = 0; i < V; i++) value[i] = epilogue(acc[i], up[i], row, column + i);
     if (residual) {
-      unpack16<T>(packed, more);
+      unpack16<T>(packed, residual_values);
 #pragma unroll
-      for (int i = 0; i < V; i++) value[i] += more[i];
+      for (int i = 0; i < V; i++) value[i] += residual_values[i];
     }
     store16(y + size_t(row) * n + column, value);
   }
