@@ -25,7 +25,7 @@
 // x (rows, C), w (C), y (rows, C).
 template <typename T>
 __device__ __forceinline__ void row_in_registers(const T *x, const T *w, T *y, unsigned rows, int columns, float eps) {
-  constexpr int N = PER_16_BYTES<T>;
+  constexpr int PER_CHUNK = PER_16_BYTES<T>;
   __shared__ float scratch[MAX_ROW_THREADS<T> / WARP];
   const unsigned row = blockIdx.x * blockDim.y + threadIdx.y;
   if (row >= rows) return; // all threads of the row
@@ -34,19 +34,19 @@ __device__ __forceinline__ void row_in_registers(const T *x, const T *w, T *y, u
   const RowChunks<T> x_chunks(x + start, columns), w_chunks(w, columns);
   float squares = 0.f;
   for_each_chunk<T>(columns, [&](int i, int) {
-    float v[N];
+    float v[PER_CHUNK];
     x_chunks.unpack(i, v);
 #pragma unroll
-    for (int j = 0; j < N; j++) squares += v[j] * v[j];
+    for (int j = 0; j < PER_CHUNK; j++) squares += v[j] * v[j];
   });
   const float scale = 1.f / sqrtf(row_sum(squares, scratch) / columns + eps);
 
   for_each_chunk<T>(columns, [&](int i, int c) {
-    float v[N], weight[N];
+    float v[PER_CHUNK], weight[PER_CHUNK];
     x_chunks.unpack(i, v);
     w_chunks.unpack(i, weight);
 #pragma unroll
-    for (int j = 0; j < N; j++) v[j] = v[j] * (scale * weight[j]);
+    for (int j = 0; j < PER_CHUNK; j++) v[j] = v[j] * (scale * weight[j]);
     store16(y + start + c, v);
   });
 }

@@ -169,7 +169,7 @@ struct Softmax {
 // angles. (x₁, x₂) → (x₁·cos − x₂·sin, x₂·cos + x₁·sin), rounded as rope/level5.cu writes it.
 template <typename T>
 struct Rotation {
-  static constexpr int N = PER_16_BYTES<T>;
+  static constexpr int PER_CHUNK = PER_16_BYTES<T>;
   unsigned c, other;
   bool is_upper, has_c;
 
@@ -177,10 +177,10 @@ struct Rotation {
       : c(c), other(c < half_dim ? c + half_dim : c - half_dim), is_upper(c >= half_dim), has_c(c < 2 * half_dim) {}
 
   __device__ __forceinline__ uint4 operator()(const uint4 (&x)[2], uint4 cos16, uint4 sin16) const {
-    float mine[N], others[N], cos[N], sin[N];
+    float mine[PER_CHUNK], others[PER_CHUNK], cos[PER_CHUNK], sin[PER_CHUNK];
     unpack16<T>(x[0], mine), unpack16<T>(x[1], others), unpack16<T>(cos16, cos), unpack16<T>(sin16, sin);
 #pragma unroll
-    for (int i = 0; i < N; i++) mine[i] = mine[i] * cos[i] + (is_upper ? others[i] : -others[i]) * sin[i];
+    for (int i = 0; i < PER_CHUNK; i++) mine[i] = mine[i] * cos[i] + (is_upper ? others[i] : -others[i]) * sin[i];
     return pack16(mine);
   }
   // Requests both parts of a head.

@@ -32,22 +32,22 @@ constexpr int UNROLL = M > 1 ? 1 : 2;
 template <int M, int R, class T>
 __device__ __forceinline__ void dots(float (&acc)[R][M], const T *x, const T *const (&w)[R], bool is_aligned,
                                      unsigned m, unsigned k) {
-  constexpr int V = PER_16_BYTES<T>, STEPS = UNROLL<M>;
+  constexpr int PER_CHUNK = PER_16_BYTES<T>, STEPS = UNROLL<M>;
   auto row = [&](unsigned i) { return x + size_t(min(i, m - 1)) * k; };
   if (is_aligned) {
 #pragma unroll STEPS
-    for (unsigned at = lane_id() * V; at < k; at += WARP * V) {
-      float w_values[R][V];
+    for (unsigned at = lane_id() * PER_CHUNK; at < k; at += WARP * PER_CHUNK) {
+      float w_values[R][PER_CHUNK];
 #pragma unroll
       for (int j = 0; j < R; j++) load16(w[j] + at, w_values[j]);
 #pragma unroll
       for (int i = 0; i < M; i++) {
-        float x_values[V];
+        float x_values[PER_CHUNK];
         load16(row(i) + at, x_values);
 #pragma unroll
         for (int j = 0; j < R; j++)
 #pragma unroll
-          for (int v = 0; v < V; v++) acc[j][i] += x_values[v] * w_values[j][v];
+          for (int v = 0; v < PER_CHUNK; v++) acc[j][i] += x_values[v] * w_values[j][v];
       }
     }
   } else {

@@ -35,9 +35,9 @@ constexpr int STEPS = M * R <= 2 ? 4 : M * R <= 8 ? 2 : 1;
 // last. What the kernel before wrote is read after `wait_for_previous`, which each thread calls once.
 template <int M, int R, class T>
 __device__ __forceinline__ void dots(float (&acc)[R][M], const T *x, const T *const (&w)[R], unsigned m, unsigned k) {
-  constexpr int V = PER_16_BYTES<T>, S = STEPS<M, R>, STEP = THREADS * V;
+  constexpr int PER_CHUNK = PER_16_BYTES<T>, S = STEPS<M, R>, STEP = THREADS * PER_CHUNK;
   auto row = [&](unsigned i) { return x + size_t(min(i, m - 1)) * k; };
-  if (aligned(x) && aligned(w[0]) && k % V == 0) {
+  if (aligned(x) && aligned(w[0]) && k % PER_CHUNK == 0) {
     uint4 w_chunks[S][R];
     auto load_w = [&](unsigned from) {
 #pragma unroll
@@ -45,7 +45,7 @@ __device__ __forceinline__ void dots(float (&acc)[R][M], const T *x, const T *co
 #pragma unroll
         for (int j = 0; j < R; j++) w_chunks[s][j] = load16_at_once(w[j] + from + s * STEP, from + s * STEP < k);
     };
-    unsigned from = threadIdx.x * V;
+    unsigned from = threadIdx.x * PER_CHUNK;
     load_w(from);
     wait_for_previous();
 #pragma unroll 1
@@ -57,17 +57,17 @@ __device__ __forceinline__ void dots(float (&acc)[R][M], const T *x, const T *co
         for (int i = 0; i < M; i++) x_chunks[s][i] = load16_again(row(i) + from + s * STEP, from + s * STEP < k);
 #pragma unroll
       for (int s = 0; s < S; s++) {
-        float w_values[R][V];
+        float w_values[R][PER_CHUNK];
 #pragma unroll
         for (int j = 0; j < R; j++) unpack16<T>(w_chunks[s][j], w_values[j]);
 #pragma unroll
         for (int i = 0; i < M; i++) {
-          float x_values[V];
+          float x_values[PER_CHUNK];
           unpack16<T>(x_chunks[s][i], x_values);
 #pragma unroll
           for (int j = 0; j < R; j++)
 #pragma unroll
-            for (int e = 0; e < V; e++) acc[j][i] += x_values[e] * w_values[j][e];
+            for (int e = 0; e < PER_CHUNK; e++) acc[j][i] += x_values[e] * w_values[j][e];
         }
       }
       from += S * STEP;

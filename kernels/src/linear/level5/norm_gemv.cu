@@ -29,14 +29,14 @@ constexpr int WARPS = 4;
 template <int CHUNKS, int R, class T, class Epilogue>
 __device__ __forceinline__ void norm_gemv(const T *x, const T *g, const T *w, Epilogue epilogue, T *y, unsigned n,
                                           unsigned k, float inverse_k, float eps) {
-  constexpr int V = PER_16_BYTES<T>, ROWS = Epilogue::GATED ? 2 * R : R;
+  constexpr int PER_CHUNK = PER_16_BYTES<T>, ROWS = Epilogue::GATED ? 2 * R : R;
   let_next_start();
   unsigned column = (blockIdx.x * WARPS + threadIdx.x / WARP) * R;
   if (column >= n) return;
   auto load_row = [&](const T *row, uint4(&chunks)[CHUNKS]) {
 #pragma unroll
     for (int c = 0; c < CHUNKS; c++) {
-      unsigned at = (c * WARP + lane_id()) * V;
+      unsigned at = (c * WARP + lane_id()) * PER_CHUNK;
       chunks[c] = load16_at_once(row + at, at < k);
     }
   };
@@ -52,17 +52,17 @@ __device__ __forceinline__ void norm_gemv(const T *x, const T *g, const T *w, Ep
   float squares = 0.f, dots[ROWS] = {};
 #pragma unroll
   for (int c = 0; c < CHUNKS; c++) {
-    float h[V], gain[V];
+    float h[PER_CHUNK], gain[PER_CHUNK];
     unpack16<T>(x_chunks[c], h);
     unpack16<T>(g_chunks[c], gain);
 #pragma unroll
-    for (int v = 0; v < V; v++) squares += h[v] * h[v], h[v] *= gain[v];
+    for (int v = 0; v < PER_CHUNK; v++) squares += h[v] * h[v], h[v] *= gain[v];
 #pragma unroll
     for (int j = 0; j < ROWS; j++) {
-      float weight[V];
+      float weight[PER_CHUNK];
       unpack16<T>(w_chunks[j][c], weight);
 #pragma unroll
-      for (int v = 0; v < V; v++) dots[j] += h[v] * weight[v];
+      for (int v = 0; v < PER_CHUNK; v++) dots[j] += h[v] * weight[v];
     }
   }
   float scale = rsqrtf(warp_sum(squares) * inverse_k + eps);

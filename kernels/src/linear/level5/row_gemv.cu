@@ -26,7 +26,7 @@ constexpr int WARPS = 4;
 template <int CHUNKS, class T>
 __device__ __forceinline__ void row_gemv(const T *x, const T *w, const T *b, const T *residual, T *y, unsigned n,
                                          unsigned k) {
-  constexpr int V = PER_16_BYTES<T>;
+  constexpr int PER_CHUNK = PER_16_BYTES<T>;
   let_next_start();
   unsigned column = blockIdx.x * WARPS + threadIdx.x / WARP;
   if (column >= n) return;
@@ -34,7 +34,7 @@ __device__ __forceinline__ void row_gemv(const T *x, const T *w, const T *b, con
   uint4 w_chunks[CHUNKS], x_chunks[CHUNKS];
 #pragma unroll
   for (int c = 0; c < CHUNKS; c++) {
-    unsigned at = (c * WARP + lane_id()) * V;
+    unsigned at = (c * WARP + lane_id()) * PER_CHUNK;
     w_chunks[c] = load16_at_once(row + at, at < k);
   }
   float addend = b ? load_at_once(b + column) : 0.f;
@@ -42,18 +42,18 @@ __device__ __forceinline__ void row_gemv(const T *x, const T *w, const T *b, con
   if (residual) addend += load_at_once(residual + column);
 #pragma unroll
   for (int c = 0; c < CHUNKS; c++) {
-    unsigned at = (c * WARP + lane_id()) * V;
+    unsigned at = (c * WARP + lane_id()) * PER_CHUNK;
     x_chunks[c] = load16_at_once(x + at, at < k);
   }
   await_all(x_chunks, k >> 31);
   float sums[4] = {}; // of four sums, no product waits for the one before it
 #pragma unroll
   for (int c = 0; c < CHUNKS; c++) {
-    float v[V], weight[V];
+    float v[PER_CHUNK], weight[PER_CHUNK];
     unpack16<T>(x_chunks[c], v);
     unpack16<T>(w_chunks[c], weight);
 #pragma unroll
-    for (int e = 0; e < V; e++) sums[e % 4] += v[e] * weight[e];
+    for (int e = 0; e < PER_CHUNK; e++) sums[e % 4] += v[e] * weight[e];
   }
   float sum = warp_sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
   if (lane_id() == 0) store(y + column, sum + addend);
