@@ -1,4 +1,4 @@
-// Level 3 of attention in CUDA C++, to be read: the kernel of level3.ptx, sum by sum, without its registers and
+// Level 3 of attention, in CUDA C++ to be read: the kernel of level3.ptx, sum by sum, without its registers and
 // addresses. What is launched is level3.ptx, whose header says why and where it loses. A test holds the two to one
 // answer, bit by bit.
 //
@@ -34,7 +34,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     attention_f32_level3(const float *q, const float *k, const float *v, unsigned q_batch_stride,
                          unsigned q_token_stride, unsigned kv_batch_stride, unsigned kv_token_stride,
                          unsigned kv_head_stride, unsigned queries, unsigned keys, unsigned visible_to_first,
-                         unsigned heads, unsigned group, unsigned head_dim, float scale, float *y) {
+                         unsigned heads, unsigned heads_of_key, unsigned head_dim, float scale, float *y) {
   extern __shared__ __align__(16) float shared[];
   const unsigned thread = threadIdx.x, lane = thread % WARP, warp = thread / WARP;
   const unsigned t = blockIdx.x, head = blockIdx.y, batch = blockIdx.z;
@@ -42,8 +42,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   const unsigned padded = (head_dim + CHANNELS - 1) / CHANNELS * CHANNELS;
   float *query = shared, *tile = query + padded, *scores = tile + KEYS * PITCH;
   q += size_t(batch) * q_batch_stride + size_t(t) * q_token_stride + size_t(head) * head_dim;
-  k += size_t(batch) * kv_batch_stride + size_t(head / group) * kv_head_stride;
-  v += size_t(batch) * kv_batch_stride + size_t(head / group) * kv_head_stride;
+  k += size_t(batch) * kv_batch_stride + size_t(head / heads_of_key) * kv_head_stride;
+  v += size_t(batch) * kv_batch_stride + size_t(head / heads_of_key) * kv_head_stride;
   y += ((size_t(batch) * queries + t) * heads + head) * head_dim;
 
   for (unsigned c = thread; c < padded; c += THREADS) query[c] = c < head_dim ? q[c] * scale : 0.f;

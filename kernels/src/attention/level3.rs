@@ -62,27 +62,32 @@ pub(super) fn most_keys(head_dim: usize) -> usize {
     (SHARED / size_of::<f32>()).saturating_sub(rest(head_dim))
 }
 
-fn launch(x: &Params) -> Result<Tensor> {
-    let bytes = size_of::<f32>() * (rest(x.head_dim) + x.keys);
+fn launch(params: &Params) -> Result<Tensor> {
+    let bytes = size_of::<f32>() * (rest(params.head_dim) + params.keys);
     if bytes > SHARED {
-        let keys = most_keys(x.head_dim);
+        let keys = most_keys(params.head_dim);
         let expected = format!("at most {keys} keys, whose scores fit in shared memory");
-        let level = if x.head_dim <= 128 { 4 } else { 2 };
-        return Err(unsupported("attention_level3", expected, x.keys, level));
+        let level = if params.head_dim <= 128 { 4 } else { 2 };
+        return Err(unsupported(
+            "attention_level3",
+            expected,
+            params.keys,
+            level,
+        ));
     }
-    let shape = (x.batch, x.queries, x.heads * x.head_dim);
-    let y = output::tensor(shape, x.q.dtype(), x.q.device())?;
+    let shape = (params.batch, params.queries, params.heads * params.head_dim);
+    let y = output::tensor(shape, params.q.dtype(), params.q.device())?;
     let (module, entry) = by_dtype(
         "attention_level3",
-        x.q.dtype(),
+        params.q.dtype(),
         (&F32, "attention_f32_level3"),
         (&BF16, "attention_bf16_level3"),
     )?;
     let launch = Launch::new(module, entry)
-        .grid(x.queries, x.heads, x.batch)
+        .grid(params.queries, params.heads, params.batch)
         .block(THREADS, 1, 1)
         .smem(bytes);
-    x.arguments(launch).write(&y).launch()?;
+    params.arguments(launch).write(&y).launch()?;
     Ok(y)
 }
 

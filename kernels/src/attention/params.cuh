@@ -13,7 +13,7 @@ struct Params {
   unsigned kv_head_stride;                   // elements of k, and of v, from one head to the next
   unsigned queries, keys;                    // T and S
   unsigned visible_to_first;                 // keys that query 0 sees; each later query sees one more
-  unsigned heads, group, head_dim;           // H, H/Hkv and D
+  unsigned heads, heads_of_key, head_dim;    // H, H/Hkv (query heads that read one key head) and D
   float scale;                               // 1/√D
   T *y;                                      // (B, T, H·D)
 
@@ -42,13 +42,18 @@ struct Params {
 #define PARAMS(T)                                                                                                    \
   const T *q, const T *k, const T *v, unsigned q_batch_stride, unsigned q_token_stride, unsigned kv_batch_stride,    \
       unsigned kv_token_stride, unsigned kv_head_stride, unsigned queries, unsigned keys, unsigned visible_to_first, \
-      unsigned heads, unsigned group, unsigned head_dim, float scale, T *y
+      unsigned heads, unsigned heads_of_key, unsigned head_dim, float scale, T *y
 
 #define MAKE_PARAMS(T)                                                                                               \
   Params<T> {                                                                                                        \
     q, k, v, q_batch_stride, q_token_stride, kv_batch_stride, kv_token_stride, kv_head_stride, queries, keys,        \
-        visible_to_first, heads, group, head_dim, scale, y                                                           \
+        visible_to_first, heads, heads_of_key, head_dim, scale, y                                                    \
   }
 
 // eˣ = 2^(x·log₂e): the scale of the scores includes this factor, so that the exponentials are powers of 2.
 constexpr float LOG2_E = 1.4426950408889634f;
+
+// 2^(score − m). A score of −∞ stands for no key and has the weight 0, also where m is −∞ and the difference NaN.
+__device__ __forceinline__ float softmax_weight(float score, float m) {
+  return score == -INFINITY ? 0.f : exp2_approx(score - m);
+}

@@ -109,9 +109,9 @@ impl<'a> Params<'a> {
         v: &Tensor,
         launch: impl Fn(&Params) -> Result<Tensor>,
     ) -> Result<Tensor> {
-        let x = Params::full(kernel, q, k, v)?;
-        if x.is_aligned() {
-            return launch(&x);
+        let params = Params::full(kernel, q, k, v)?;
+        if params.is_aligned() {
+            return launch(&params);
         }
         let (q, k, v) = (
             q.force_contiguous()?,

@@ -10,19 +10,13 @@
 // phase, 0 for the first, and may be one phase late, not two.
 #pragma once
 
+#include "common/cluster.cuh"
 #include "common/mma.cuh"
 
 // A tensor map describes a tensor to TMA: the driver encodes it (cuTensorMapEncodeTiled), and a launch passes it.
 struct alignas(64) TensorMap {
   unsigned long long words[16];
 };
-
-// This block's rank in its cluster, a group of blocks that can access each other's shared memory.
-__device__ __forceinline__ unsigned cluster_rank() {
-  unsigned rank;
-  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-  return rank;
-}
 
 // Makes what mbarrier_init wrote visible to TMA and to the cluster.
 __device__ __forceinline__ void fence_mbarrier_init() {

@@ -10,7 +10,7 @@ constexpr int NARROW_ROW_THREADS = 128; // of a block, which has as many rows as
 
 template <typename T, int LANES_PER_ROW, int CHUNKS_PER_LANE>
 struct NarrowRow {
-  static constexpr int N = PER_16_BYTES<T>;
+  static constexpr int PER_CHUNK = PER_16_BYTES<T>;
   size_t start; // index of this row's first element in its matrix
   int end;      // number of columns; 0 for lanes without a row, which load nothing and still take part in shuffles
 
@@ -21,7 +21,9 @@ struct NarrowRow {
   }
 
   // The first column of chunk i. Neighbouring lanes have neighbouring chunks.
-  static __device__ __forceinline__ int column(int i) { return (i * LANES_PER_ROW + threadIdx.x % LANES_PER_ROW) * N; }
+  static __device__ __forceinline__ int column(int i) {
+    return (i * LANES_PER_ROW + threadIdx.x % LANES_PER_ROW) * PER_CHUNK;
+  }
 
   // Calls f(i, c) for each of this lane's chunks inside the row: its number and its first column.
   template <typename F>

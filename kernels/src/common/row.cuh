@@ -17,7 +17,7 @@ constexpr int MAX_ROW_THREADS = 16384 / (CHUNKS_PER_THREAD * PER_16_BYTES<T>);
 // chunks, so that a warp's loads are coalesced.
 template <typename T>
 struct RowChunks {
-  static constexpr int N = PER_16_BYTES<T>;
+  static constexpr int PER_CHUNK = PER_16_BYTES<T>;
   uint4 chunk[CHUNKS_PER_THREAD];
 
   // Issues the loads of all chunks in the row. None waits for another: the first use of a chunk waits for its load.
@@ -39,10 +39,10 @@ struct RowChunks {
   }
 
   // The elements of chunk i, in f32.
-  __device__ __forceinline__ void unpack(int i, float (&x)[N]) const { unpack16<T>(chunk[i], x); }
+  __device__ __forceinline__ void unpack(int i, float (&x)[PER_CHUNK]) const { unpack16<T>(chunk[i], x); }
 
   // The first column of chunk i.
-  static __device__ __forceinline__ int column(int i) { return (i * blockDim.x + threadIdx.x) * N; }
+  static __device__ __forceinline__ int column(int i) { return (i * blockDim.x + threadIdx.x) * PER_CHUNK; }
 };
 
 // Calls f(i, c) for each of this thread's chunks inside a row of T: its number and its first column.

@@ -51,7 +51,7 @@ __device__ __forceinline__ void store4(bf16 *p, float4 x) {
   *reinterpret_cast<uint2 *>(p) = make_uint2(pack_bf16(x.x, x.y), pack_bf16(x.z, x.w));
 }
 
-// Elements in 16 bytes: 4 of f32, 8 of bf16.
+// Elements in 16 bytes, a chunk: 4 of f32, 8 of bf16. Kernels call it PER_CHUNK.
 template <typename T>
 constexpr int PER_16_BYTES = 16 / int(sizeof(T));
 

@@ -1,4 +1,4 @@
-// edge_attention, level 4: one warp per node, lanes over channels, edge features folded.
+// Level 4 of edge_attention: 8, 16 or 32 lanes share a head of a node, edge features folded.
 //
 //   s[j] = q[i] . (k[j] + W e[ij]) / sqrt(D)          over the incoming edges j -> i of node i
 //   y[i] = sum softmax(s)[j] * (v[j] + W e[ij]) + skip[i] + residual[i]
@@ -13,7 +13,7 @@
 // Prediction: bound by the gathered rows, 2*E*H*D elements from the L2 cache; level 3 by its instructions.
 //
 // Launch: grid ceil(N*H/heads of a block), block 256. `lanes` lanes, 8, 16 or 32, share one head of one node: for
-// D = 32 and H = 4, 8 lanes a head and a warp a node. A node of more than HUB edges is left until its block's
+// D = 32 and H = 4, 8 lanes per head, so one warp per node. A node of more than HUB edges is left until its block's
 // other nodes are done; then all 8 warps take a share of its edges, and their softmaxes are joined in shared
 // memory. So a hub holds up its own block, for an eighth of its length, and no other.
 // Shared memory: W^T in f32, Fe*padded*4 bytes, where that is at most 40 KiB; below 8 KiB for hubs.

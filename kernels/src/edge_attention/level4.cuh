@@ -70,7 +70,7 @@ struct NodeHead {
   __device__ int channel(int v, int lanes) const { return PER_LOAD * (lane + v * lanes); }
 };
 
-// A softmax in the making, and the sums that it weighs: those of a lane's channels and of its features.
+// A partial softmax, and the sums that it weighs: those of a lane's channels and of its features.
 template <int V>
 struct Sums {
   float max = LOWEST, total = 0.f;

@@ -1,4 +1,4 @@
-//! Level 4: one warp per node, lanes over channels, edge features folded.
+//! Level 4: 8, 16 or 32 lanes share a head of a node, edge features folded.
 
 use candle_core::{Result, Tensor};
 use operands::{Csr, Weight};

@@ -1,4 +1,4 @@
-// edge_attention, level 5: a node of very many edges is the work of many blocks.
+// Level 5 of edge_attention: a node of very many edges is the work of many blocks.
 //
 // Against level 4: there the edges of a hub are shared out among the warps of one block. In a graph of 169,343 nodes
 // and 2.3 million edges whose degrees follow a power law, one node has 42,000 of them: 5,000 for each of eight warps,
@@ -8,7 +8,7 @@
 //
 // Up to 128 channels a head. Three launches:
 //   edge_attention_*       level 4's kernel, which leaves the long nodes as they are. Grid and block as there.
-//   edge_attention_part_*  one block per chunk: of each long node that has edges in it, a softmax in the making goes to
+//   edge_attention_part_*  one block per chunk: of each long node that has edges in it, a partial softmax goes to
 //                          memory. There are at most two, that of the first edge and that of the last: one
 //                          between them would be shorter than the chunk. Grid (chunks, groups of heads), block 256.
 //   edge_attention_join_*  a warp a chunk: of the long node that begins in it, joins the parts and finishes.
@@ -25,7 +25,7 @@
 
 constexpr unsigned CHUNK = 1024;
 
-// Of a softmax in the making, a lane's part in memory: float4s that lie WARP apart.
+// Of a partial softmax, a lane's part in memory: float4s that lie WARP apart.
 template <int V>
 constexpr int RECORD = 2 + V;
 

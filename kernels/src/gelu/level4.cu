@@ -21,16 +21,16 @@ constexpr int BLOCK = 256;
 
 template <typename T>
 __device__ __forceinline__ void gelu(const T *x, T *y, unsigned n) {
-  constexpr int N = PER_16_BYTES<T>;
-  const size_t first = (size_t(blockIdx.x) * BLOCK + threadIdx.x) * N;
-  if (first + N <= n && aligned(x) && aligned(y)) {
-    float v[N];
+  constexpr int PER_CHUNK = PER_16_BYTES<T>;
+  const size_t first = (size_t(blockIdx.x) * BLOCK + threadIdx.x) * PER_CHUNK;
+  if (first + PER_CHUNK <= n && aligned(x) && aligned(y)) {
+    float v[PER_CHUNK];
     load16(x + first, v);
 #pragma unroll
-    for (int j = 0; j < N; j++) v[j] = gelu(v[j]);
+    for (int j = 0; j < PER_CHUNK; j++) v[j] = gelu(v[j]);
     store16(y + first, v);
   } else {
-    for (int j = 0; j < N && first + j < n; j++) store(y + first + j, gelu(widen(x[first + j])));
+    for (int j = 0; j < PER_CHUNK && first + j < n; j++) store(y + first + j, gelu(widen(x[first + j])));
   }
 }
 

@@ -1,5 +1,5 @@
-// Level 4 of layer_norm for rows that level4.cu cannot take: longer than 16384 columns, or not 16-byte aligned, because
-// their length is no multiple of 16 bytes or a tensor is not aligned.
+// Level 4 of layer_norm, for rows that level4.cu cannot take: longer than 16384 columns, or not 16-byte aligned,
+// because their length is no multiple of 16 bytes or a tensor is not aligned.
 //
 //   m = mean(x)     v = mean((x - m)^2)     y = (x - m) / sqrt(v + eps) * w + b        over a row of C columns
 //

@@ -1,4 +1,4 @@
-// Level 4 of layer_norm: one warp per row, the row held in registers.
+// Level 4 of layer_norm: the row held in the registers of one warp, or of several.
 //
 //   m = mean(x)     v = mean((x - m)^2)     y = (x - m) / sqrt(v + eps) * w + b        over a row of C columns
 //
@@ -27,7 +27,7 @@
 template <typename T>
 __device__ __forceinline__ void row_in_registers(const T *x, const T *w, const T *b, T *y, unsigned rows, int columns,
                                                  float eps) {
-  constexpr int N = PER_16_BYTES<T>;
+  constexpr int PER_CHUNK = PER_16_BYTES<T>;
   __shared__ float scratch[MAX_ROW_THREADS<T> / WARP];
   const unsigned row = blockIdx.x * blockDim.y + threadIdx.y;
   if (row >= rows) return; // all threads of the row
@@ -37,29 +37,29 @@ __device__ __forceinline__ void row_in_registers(const T *x, const T *w, const T
   x_chunks.zero_outside(columns);
   float total = 0.f, squares = 0.f;
   for_each_chunk<T>(columns, [&](int i, int) {
-    float v[N];
+    float v[PER_CHUNK];
     x_chunks.unpack(i, v);
 #pragma unroll
-    for (int j = 0; j < N; j++) total += v[j];
+    for (int j = 0; j < PER_CHUNK; j++) total += v[j];
   });
   const float mean = row_sum(total, scratch) / columns;
 
   const RowChunks<T> w_chunks(w, columns), b_chunks(b, columns);
   for_each_chunk<T>(columns, [&](int i, int) {
-    float v[N];
+    float v[PER_CHUNK];
     x_chunks.unpack(i, v);
 #pragma unroll
-    for (int j = 0; j < N; j++) squares += (v[j] - mean) * (v[j] - mean);
+    for (int j = 0; j < PER_CHUNK; j++) squares += (v[j] - mean) * (v[j] - mean);
   });
   const float scale = 1.f / sqrtf(row_sum(squares, scratch) / columns + eps);
 
   for_each_chunk<T>(columns, [&](int i, int c) {
-    float v[N], weight[N], bias[N];
+    float v[PER_CHUNK], weight[PER_CHUNK], bias[PER_CHUNK];
     x_chunks.unpack(i, v);
     w_chunks.unpack(i, weight);
     b_chunks.unpack(i, bias);
 #pragma unroll
-    for (int j = 0; j < N; j++) v[j] = (v[j] - mean) * (scale * weight[j]) + bias[j];
+    for (int j = 0; j < PER_CHUNK; j++) v[j] = (v[j] - mean) * (scale * weight[j]) + bias[j];
     store16(y + start + c, v);
   });
 }

@@ -67,8 +67,8 @@ pub fn add(list: &mut List) {
             &format!("1×{n}×{k}"),
             move |i| {
                 let (x, w) = operands(i, [1, n, k])?;
-                level5::Call::linear(&x, &w)?.run(level5::Run::Row)?;
-                level5::Call::residual(&x, &w, &i.tensor(&[1, n])?)?.run(level5::Run::Row)
+                level5::Call::linear(&x, &w)?.run(level5::Run::RowGemv)?;
+                level5::Call::residual(&x, &w, &i.tensor(&[1, n])?)?.run(level5::Run::RowGemv)
             },
         );
     }

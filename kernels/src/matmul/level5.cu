@@ -1,5 +1,5 @@
-// matmul, level 5, f32: C = A·B + b for small matrices. A (batch, M, K) and B (batch, K, N) of any strides, b (N)
-// or none, C (batch, M, N) contiguous.
+// Level 5 of matmul, f32, for small matrices: tiles picked by the shape.
+//   C = A·B + b        A (batch, M, K) and B (batch, K, N) of any strides, b (N) or none, C (batch, M, N) contiguous
 //
 // Against candle's matmul, which is cuBLAS's: one of a few kernels made for large matrices, with as few blocks
 // as there are large tiles, or two launches where it splits K. Here the tile is picked by the shape:

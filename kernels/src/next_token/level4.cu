@@ -35,15 +35,15 @@ constexpr int MAX_K = 1024; // keys that the block sorts
 // Calls f(logit, its index) for each. Loads eight at once if `logits` is 16-byte aligned.
 template <typename T, typename F>
 __device__ __forceinline__ void each(const T *logits, unsigned vocab, F f) {
-  constexpr unsigned N = PER_16_BYTES<T>, TOGETHER = 8;
+  constexpr unsigned PER_CHUNK = PER_16_BYTES<T>, TOGETHER = 8;
   const unsigned whole = aligned(logits) ? vocab / TOGETHER * TOGETHER : 0;
 #pragma unroll 1
   for (unsigned i = threadIdx.x * TOGETHER; i < whole; i += THREADS * TOGETHER) {
-    float x[TOGETHER / N][N];
+    float x[TOGETHER / PER_CHUNK][PER_CHUNK];
 #pragma unroll
-    for (unsigned b = 0; b < TOGETHER / N; b++) load16(logits + i + b * N, x[b]);
+    for (unsigned b = 0; b < TOGETHER / PER_CHUNK; b++) load16(logits + i + b * PER_CHUNK, x[b]);
 #pragma unroll
-    for (unsigned j = 0; j < TOGETHER; j++) f(x[j / N][j % N], i + j);
+    for (unsigned j = 0; j < TOGETHER; j++) f(x[j / PER_CHUNK][j % PER_CHUNK], i + j);
   }
 #pragma unroll 1
   for (unsigned i = whole + threadIdx.x; i < vocab; i += THREADS) f(widen(logits[i]), i);

@@ -7,13 +7,13 @@
 // Pictures of `height` lines of `width` pixels, all of one colour, then all of the next, and their cut.
 struct Cut {
   unsigned tokens, patch, height, width;
-  unsigned picture; // elements of a picture
+  unsigned image; // elements of an image
 };
 
-// A row source (common/gemm/matrix.cuh). Row r of y is token r mod `tokens` of picture r / `tokens`:
+// A row source (common/gemm/matrix.cuh). Row r of y is token r mod `tokens` of image r / `tokens`:
 // token 0 is the class token, a row of zeros; token t is patch t − 1. A row begins at its patch's first
 // pixel, and the distance from there to the pixel of a column is the same for all patches. The class
-// token's row begins where the pictures end.
+// token's row begins where the images end.
 template <class T>
 struct Patches {
   const T *pixels, *end;
@@ -22,14 +22,14 @@ struct Patches {
   bool is_aligned;
 
   __device__ Patches(const T *pixels, unsigned first, unsigned rows, unsigned k, Cut cut)
-      : pixels(pixels), end(pixels + size_t(rows / cut.tokens) * cut.picture), first(first), rows(rows), k(k),
+      : pixels(pixels), end(pixels + size_t(rows / cut.tokens) * cut.image), first(first), rows(rows), k(k),
         cut(cut), is_aligned(aligned(pixels) && (cut.patch | cut.width) % PER_16_BYTES<T> == 0) {}
 
   __device__ const T *row(unsigned i) const {
     unsigned r = min(first + i, rows - 1), token = r % cut.tokens, columns = cut.width / cut.patch;
     if (token == 0) return end;
     unsigned line = (token - 1) / columns * cut.patch, left = (token - 1) % columns * cut.patch;
-    return pixels + size_t(r / cut.tokens) * cut.picture + size_t(line) * cut.width + left;
+    return pixels + size_t(r / cut.tokens) * cut.image + size_t(line) * cut.width + left;
   }
   __device__ const T *at(const T *row, unsigned column) const {
     unsigned area = cut.patch * cut.patch, colour = column / area, pixel = column % area;

@@ -1,4 +1,4 @@
-// Level 4 of rms_norm for rows that level4.cu cannot take: longer than 16384 columns, or not 16-byte aligned, because
+// Level 4 of rms_norm, for rows that level4.cu cannot take: longer than 16384 columns, or not 16-byte aligned, because
 // their length is no multiple of 16 bytes or a tensor is not aligned.
 //
 //   y = x / sqrt(mean(x * x) + eps) * w        over a row of C columns

@@ -1,4 +1,4 @@
-// Level 3 of rms_norm in CUDA C++, to be read: the kernel of level3.ptx, without its registers and addresses. It passes
+// Level 3 of rms_norm, in CUDA C++ to be read: the kernel of level3.ptx, without its registers and addresses. It passes
 // over a row twice. Read next: level4.cu, which keeps the row in registers.
 //
 //   y = x / sqrt(mean(x * x) + eps) * w        over a row of C columns

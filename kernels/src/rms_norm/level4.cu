@@ -1,11 +1,11 @@
-// Level 4 of rms_norm: one warp per row, the row held in registers.
+// Level 4 of rms_norm: the row held in the registers of one warp, or of several.
 //
 //   y = x / sqrt(mean(x * x) + eps) * w        over a row of C columns
 //
 // Compared with level 3:
 // - x stays in registers between its two uses; level 3 reads it again from a cache.
-// - A load has 16 bytes, and all loads of x and w come before the sum: a thread waits for memory once, not once in each
-//   turn of a loop, and then again for w.
+// - A load has 16 bytes, and all loads of x and w come before the sum: a thread waits for memory once; level 3 waits in
+//   each turn of its two loops.
 // - A warp adds up its squares with five shuffles; level 3 takes nine barriers of 256 threads. A block
 //   has up to eight rows, none of which waits for another.
 // The bytes that memory has to move are the same as long as a cache has x when level 3 reads it again: x, w in, y out.
@@ -25,7 +25,7 @@
 // x (rows, C), w (C), y (rows, C).
 template <typename T>
 __device__ __forceinline__ void row_in_registers(const T *x, const T *w, T *y, unsigned rows, int columns, float eps) {
-  constexpr int N = PER_16_BYTES<T>;
+  constexpr int PER_CHUNK = PER_16_BYTES<T>;
   __shared__ float scratch[MAX_ROW_THREADS<T> / WARP];
   const unsigned row = blockIdx.x * blockDim.y + threadIdx.y;
   if (row >= rows) return; // all threads of the row
@@ -34,19 +34,19 @@ __device__ __forceinline__ void row_in_registers(const T *x, const T *w, T *y, u
   const RowChunks<T> x_chunks(x + start, columns), w_chunks(w, columns);
   float squares = 0.f;
   for_each_chunk<T>(columns, [&](int i, int) {
-    float v[N];
+    float v[PER_CHUNK];
     x_chunks.unpack(i, v);
 #pragma unroll
-    for (int j = 0; j < N; j++) squares += v[j] * v[j];
+    for (int j = 0; j < PER_CHUNK; j++) squares += v[j] * v[j];
   });
   const float scale = 1.f / sqrtf(row_sum(squares, scratch) / columns + eps);
 
   for_each_chunk<T>(columns, [&](int i, int c) {
-    float v[N], weight[N];
+    float v[PER_CHUNK], weight[PER_CHUNK];
     x_chunks.unpack(i, v);
     w_chunks.unpack(i, weight);
 #pragma unroll
-    for (int j = 0; j < N; j++) v[j] = v[j] * (scale * weight[j]);
+    for (int j = 0; j < PER_CHUNK; j++) v[j] = v[j] * (scale * weight[j]);
     store16(y + start + c, v);
   });
 }

@@ -28,7 +28,7 @@
 template <typename T, int LANES_PER_ROW, int CHUNKS_PER_LANE>
 __device__ __forceinline__ void rms_norm(const T *x, const T *w, T *y, unsigned rows, int columns,
                                          float inverse_columns, float eps) {
-  constexpr int N = PER_16_BYTES<T>;
+  constexpr int PER_CHUNK = PER_16_BYTES<T>;
   const NarrowRow<T, LANES_PER_ROW, CHUNKS_PER_LANE> row(rows, columns);
   uint4 x_chunks[CHUNKS_PER_LANE], w_chunks[CHUNKS_PER_LANE];
   row.load(x + row.start, x_chunks);
@@ -36,19 +36,19 @@ __device__ __forceinline__ void rms_norm(const T *x, const T *w, T *y, unsigned 
 
   float squares = 0.f;
   row.for_each_chunk([&](int i, int) {
-    float v[N];
+    float v[PER_CHUNK];
     unpack16<T>(x_chunks[i], v);
 #pragma unroll
-    for (int j = 0; j < N; j++) squares += v[j] * v[j];
+    for (int j = 0; j < PER_CHUNK; j++) squares += v[j] * v[j];
   });
   const float scale = rsqrtf(warp_sum<LANES_PER_ROW>(squares) * inverse_columns + eps);
 
   row.for_each_chunk([&](int i, int c) {
-    float v[N], weight[N];
+    float v[PER_CHUNK], weight[PER_CHUNK];
     unpack16<T>(x_chunks[i], v);
     unpack16<T>(w_chunks[i], weight);
 #pragma unroll
-    for (int j = 0; j < N; j++) v[j] = v[j] * (scale * weight[j]);
+    for (int j = 0; j < PER_CHUNK; j++) v[j] = v[j] * (scale * weight[j]);
     store16(y + row.start + c, v);
   });
 }

@@ -1,4 +1,4 @@
-// Level 4: q and k rotated, k and v appended, 16 bytes per thread.
+// Level 4 of rope: q and k rotated, k and v appended, 16 bytes per thread.
 //
 // Against level 3 (one block per head, 4 bytes per load): one block per token. A thread holds 16 bytes of
 // cosines and of sines in registers and rotates that part of one head after another with them, so the angles

@@ -74,12 +74,13 @@ __device__ __forceinline__ void rotate_heads(const Params<T> &params, unsigned i
 
 template <typename T>
 __device__ __forceinline__ void rope_append(const Params<T> &params) {
-  constexpr unsigned N = PER_16_BYTES<T>;
+  constexpr unsigned PER_CHUNK = PER_16_BYTES<T>;
   unsigned strides = params.q_batch_stride | params.q_token_stride | params.kv_batch_stride | params.kv_token_stride;
-  bool is_aligned = (params.half_dim | strides) % N == 0 && aligned(params.q) && aligned(params.k) && aligned(params.v);
-  is_aligned = is_aligned && aligned(params.cos) && aligned(params.sin);
+  bool is_aligned = (params.half_dim | strides) % PER_CHUNK == 0 && aligned(params.q) && aligned(params.k);
+  is_aligned = is_aligned && aligned(params.v) && aligned(params.cos) && aligned(params.sin);
   if (is_aligned)
-    for (unsigned i = threadIdx.x * N; i < params.half_dim; i += blockDim.x * N) rotate_heads<N>(params, i);
+    for (unsigned i = threadIdx.x * PER_CHUNK; i < params.half_dim; i += blockDim.x * PER_CHUNK)
+      rotate_heads<PER_CHUNK>(params, i);
   else
     for (unsigned i = threadIdx.x; i < params.half_dim; i += blockDim.x) rotate_heads<1>(params, i);
 }

@@ -1,4 +1,4 @@
-// Level 5: level 4's kernel, which reads the position from the device's memory.
+// Level 5 of rope: level 4's kernel, which reads the position from the device's memory.
 //
 // A recorded launch has to be good for every position: see attention/level5/decode.cu. The angles are the table of all
 // positions, not only the rows of these tokens.

@@ -1,4 +1,4 @@
-// Level 4 of softmax for rows that level4.cu cannot take: longer than 16384 columns, or not 16-byte aligned, because
+// Level 4 of softmax, for rows that level4.cu cannot take: longer than 16384 columns, or not 16-byte aligned, because
 // their length is no multiple of 16 bytes or a tensor is not aligned.
 //
 //   y = exp(scale * x - m) / sum(exp(scale * x - m)),  m = max(scale * x),  over a row of C columns

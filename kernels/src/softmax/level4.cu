@@ -1,4 +1,4 @@
-// Level 4 of softmax: one warp per row, the row held in registers.
+// Level 4 of softmax: the row held in the registers of one warp, or of several.
 //
 //   y = exp(scale * x - m) / sum(exp(scale * x - m)),  m = max(scale * x),  over a row of C columns
 //
@@ -25,30 +25,30 @@
 // x and y (rows, C).
 template <typename T>
 __device__ __forceinline__ void row_in_registers(const T *x, T *y, unsigned rows, int columns, float scale) {
-  constexpr int N = PER_16_BYTES<T>;
+  constexpr int PER_CHUNK = PER_16_BYTES<T>;
   __shared__ float scratch[MAX_ROW_THREADS<T> / WARP];
   const unsigned row = blockIdx.x * blockDim.y + threadIdx.y;
   if (row >= rows) return; // all threads of the row
   const size_t start = size_t(row) * unsigned(columns);
 
   const RowChunks<T> x_chunks(x + start, columns);
-  float v[CHUNKS_PER_THREAD][N], max = -INFINITY, sum = 0.f;
+  float v[CHUNKS_PER_THREAD][PER_CHUNK], max = -INFINITY, sum = 0.f;
   for_each_chunk<T>(columns, [&](int i, int) {
     x_chunks.unpack(i, v[i]);
 #pragma unroll
-    for (int j = 0; j < N; j++) max = fmaxf(max, v[i][j] *= scale);
+    for (int j = 0; j < PER_CHUNK; j++) max = fmaxf(max, v[i][j] *= scale);
   });
   max = row_max(max, scratch);
 
   for_each_chunk<T>(columns, [&](int i, int) {
 #pragma unroll
-    for (int j = 0; j < N; j++) sum += v[i][j] = expf(v[i][j] - max);
+    for (int j = 0; j < PER_CHUNK; j++) sum += v[i][j] = expf(v[i][j] - max);
   });
   const float share = 1.f / row_sum(sum, scratch);
 
   for_each_chunk<T>(columns, [&](int i, int c) {
 #pragma unroll
-    for (int j = 0; j < N; j++) v[i][j] *= share;
+    for (int j = 0; j < PER_CHUNK; j++) v[i][j] *= share;
     store16(y + start + c, v[i]);
   });
 }

@@ -1,4 +1,4 @@
-//! Level 4: one warp per row, held in registers; a fallback for rows that do not fit there.
+//! Level 4: the row held in the registers of one warp, or of several; a fallback for rows that do not fit there.
 
 use candle_core::{Result, Tensor};
 use trace::span;

@@ -1,4 +1,5 @@
-// Level 4: y = s ⊙ (x·tᵀ) for ternary t with activations rounded to 8 bits and dp4a.
+// Level 4 of ternary_linear: activations rounded to 8 bits, and dp4a.
+//   y = s ⊙ (x·tᵀ) for ternary t
 //
 // Compared with levels 1 to 3, which multiply with a dequantised matrix: K/4 bytes per row of weights in place of
 // 4·K in f32, and four products and additions per instruction. For few rows of x, one launch:

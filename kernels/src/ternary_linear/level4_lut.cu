@@ -1,4 +1,5 @@
-// Level 4: y = s ⊙ (x·tᵀ) for ternary t by looking up sums of two activations in shared memory.
+// Level 4 of ternary_linear: sums of two activations are looked up in shared memory.
+//   y = s ⊙ (x·tᵀ) for ternary t
 //
 // Compared with levels 1 to 3, which multiply with a dequantised matrix: K/4 bytes per row of weights in place of
 // 4·K in f32, and no products. A table holds the nine sums ±x₀ ±x₁ of two neighbouring activations; two

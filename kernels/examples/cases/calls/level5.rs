@@ -92,7 +92,7 @@ const STEPS: [Shape; 15] = [
 ];
 
 pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
-    let split = |run| matches!(run, Run::GemvSplit(_) | Run::Row);
+    let split = |run| matches!(run, Run::GemvSplit(_) | Run::RowGemv);
     let tiled = |run| matches!(run, Run::Mma(_));
     for (m, n, k) in FEW {
         for offsets in [[0; 4], [1, 0, 0, 0], [0, 1, 0, 0]] {
@@ -156,7 +156,7 @@ fn weighed(
             call.run(entry.run)?;
             Call::linear(&x, &plain)?.run(entry.run)?;
             Call::residual(&x, &w, &residual)?.run(entry.run)?;
-            if entry.run == Run::Row {
+            if entry.run == Run::RowGemv {
                 continue; // it has neither activation
             }
             Call::gelu(&x, &w)?.run(entry.run)?;

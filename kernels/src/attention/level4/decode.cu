@@ -1,14 +1,14 @@
-// Level 4 for few queries: the keys are split over blocks, warps and groups of lanes.
+// Level 4 of attention, for few queries: keys are split over blocks, warps and groups of lanes. Code: decode.cuh.
 //
 // A decode step has one query per head. One block per query, as at level 3, or one block per tile of queries, as in
 // tile_f32.cu, leaves most of the GPU idle, and the step waits for keys and values to come from memory. So what counts
 // is how many bytes are in flight:
-//   - A group of lanes reads one key, 16 bytes per lane, and has 8 (or 4) keys and their values in flight.
+//   - A group of lanes reads a key together, 16 bytes per lane, and requests 8 (or 4) keys and values before using one.
 //   - A long cache is split over several blocks ("Flash-decoding", Dao et al. 2023). attention_combine joins them.
-//   - Query heads that share a key head share what is read: a row is (t, head of the group), ROWS rows per block.
-//   - The dot products are summed over a group by a butterfly in which each lane hands over half of its values at each
-//     step: about one shuffle per value in place of log₂(lanes of a group). Each lane ends with a few scores; where a
-//     group has more lanes than scores, neighbours have the same one. Warps wait for each other only at the end.
+//   - Query heads that share a key head share what is read: a row is (t, query head), ROWS rows per block.
+//   - The dot products are summed over a group by a butterfly, a reduce-scatter: each lane hands over half of its
+//     values at each step, about one shuffle per value in place of log₂(lanes of a group). Each lane ends with a few
+//     scores, or neighbours with the same one in a group of more lanes. Warps wait for each other only at the end.
 // Prediction: memory-bound for a long cache, which reads keys and values once for ROWS rows; latency-bound for a short
 // one, a few round trips to memory. One launch, and attention_combine where there is more than one split.
 // Verdict: for a short cache the prediction held. The recorded caches have no more keys than one split, and their time is
@@ -17,8 +17,8 @@
 // key, the exponentials for the scores, and the warps for each other. For a long cache there is no recorded time yet.
 // Each head of q, k and v has to be 16-byte aligned. The tiles compute the others.
 //
-// Launch: grid (splits, Hkv·⌈T·group/ROWS⌉, B), 256 threads, `keys_per_split` keys per split. Warp w takes
-// chunks w, w + 8, … of KEYS_PER_PASS keys, with an online softmax of its own. attention_combine: one block per row of y.
+// Launch: grid (splits, Hkv·⌈T·H/Hkv/ROWS⌉, B), 256 threads, `keys_per_split` keys per split. Warp w takes passes w,
+// w + 8, … of KEYS_PER_PASS keys, with an online softmax of its own. attention_combine: one block per row of y.
 //
 // To be faster: one launch in which the last block to finish joins the splits. That needs a counter in
 // memory that outlives the launch.

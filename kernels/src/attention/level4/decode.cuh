@@ -15,7 +15,7 @@ struct DecodeLayout {
   static constexpr int KEYS_PER_GROUP = ROWS * CHANNELS_PER_LANE > 16 ? 4 : 8;
   static constexpr int KEYS_PER_PASS = GROUPS_PER_WARP * KEYS_PER_GROUP; // of a warp
   static constexpr int SCORES_PER_GROUP = ROWS * KEYS_PER_GROUP;
-  // After sum_each, a lane has SCORES_PER_LANE scores of one row; LANES_PER_SCORE neighbours have the same score.
+  // After reduce_scatter, a lane has SCORES_PER_LANE scores of one row; LANES_PER_SCORE neighbours have the same score.
   static constexpr int SCORES_PER_LANE = SCORES_PER_GROUP > LANES_PER_GROUP ? SCORES_PER_GROUP / LANES_PER_GROUP : 1;
   static constexpr int LANES_PER_SCORE = LANES_PER_GROUP > SCORES_PER_GROUP ? LANES_PER_GROUP / SCORES_PER_GROUP : 1;
   static constexpr int LANES_PER_ROW = LANES_PER_GROUP / ROWS; // neighbours in a group with scores of one row
@@ -35,23 +35,11 @@ struct Shared {
 __device__ __forceinline__ uint4 load_packed(const void *p, bool is_there) {
   return is_there ? *reinterpret_cast<const uint4 *>(p) : make_uint4(0, 0, 0, 0);
 }
-__device__ __forceinline__ void unpack(uint4 v, float (&x)[4]) {
-  x[0] = __uint_as_float(v.x), x[1] = __uint_as_float(v.y), x[2] = __uint_as_float(v.z), x[3] = __uint_as_float(v.w);
-}
-__device__ __forceinline__ void unpack(uint4 v, float (&x)[8]) {
-  x[0] = unpack_low(v.x), x[2] = unpack_low(v.y), x[4] = unpack_low(v.z), x[6] = unpack_low(v.w);
-  x[1] = unpack_high(v.x), x[3] = unpack_high(v.y), x[5] = unpack_high(v.z), x[7] = unpack_high(v.w);
-}
-
-// 2^(score − m). A score of −∞ stands for no key and has the weight 0, also where m is −∞ and the difference NaN.
-__device__ __forceinline__ float softmax_weight(float score, float m) {
-  return score == -INFINITY ? 0.f : exp2_approx(score - m);
-}
 
 // Sums N values over LANES lanes. In each step a lane keeps one half of its values and sends the other: lane l of a
 // group ends with the sums from l·N/LANES on, N/LANES of them, or one.
 template <int LANES, int N>
-__device__ __forceinline__ void sum_each(float *x) {
+__device__ __forceinline__ void reduce_scatter(float *x) {
   if constexpr (LANES > 1 && N > 1) {
     bool upper = lane_id() & (LANES / 2);
 #pragma unroll
@@ -59,7 +47,7 @@ __device__ __forceinline__ void sum_each(float *x) {
       float mine = upper ? x[i + N / 2] : x[i], sent = upper ? x[i] : x[i + N / 2];
       x[i] = mine + __shfl_xor_sync(ALL_LANES, sent, LANES / 2);
     }
-    sum_each<LANES / 2, N / 2>(x);
+    reduce_scatter<LANES / 2, N / 2>(x);
   } else {
     x[0] = warp_sum<LANES>(x[0]);
   }
@@ -81,19 +69,19 @@ __device__ __forceinline__ float sum_of_row(float x) {
   return x;
 }
 
-// The rows of a block: ROWS of the T·group queries of one key head.
+// The rows of a block: ROWS of the T·H/Hkv queries of one key head, in the order of t.
 template <typename T, int ROWS>
 struct QueryRows {
   int kv_head, first, count;
-  __device__ __forceinline__ explicit QueryRows(const Params<T> &params) : count(params.queries * params.group) {
-    int blocks = (count + ROWS - 1) / ROWS;
+  __device__ __forceinline__ explicit QueryRows(const Params<T> &params) : count(params.queries * params.heads_of_key) {
+    int blocks = (count + ROWS - 1) / ROWS; // of a key head, in each split of its keys
     kv_head = blockIdx.y / blocks;
     first = blockIdx.y % blocks * ROWS;
   }
   __device__ __forceinline__ bool has(int r) const { return first + r < count; }
-  __device__ __forceinline__ int t(const Params<T> &params, int r) const { return (first + r) / params.group; }
+  __device__ __forceinline__ int t(const Params<T> &params, int r) const { return (first + r) / params.heads_of_key; }
   __device__ __forceinline__ int head(const Params<T> &params, int r) const {
-    return kv_head * params.group + (first + r) % params.group;
+    return kv_head * params.heads_of_key + (first + r) % params.heads_of_key;
   }
   // Number of keys that row r sees.
   __device__ __forceinline__ int visible_to(const Params<T> &params, int r) const {
@@ -102,12 +90,12 @@ struct QueryRows {
 };
 
 // dots[r·KEYS + u] = q of row r · key u, over this lane's channels
-template <int ROWS, int N, int KEYS>
+template <class T, int ROWS, int N, int KEYS>
 __device__ __forceinline__ void dot(const float (&q)[ROWS][N], const uint4 (&keys)[KEYS], float (&dots)[ROWS * KEYS]) {
 #pragma unroll
   for (int u = 0; u < KEYS; u++) {
     float k[N];
-    unpack(keys[u], k);
+    unpack16<T>(keys[u], k);
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
       dots[r * KEYS + u] = 0.f;
@@ -118,7 +106,7 @@ __device__ __forceinline__ void dot(const float (&q)[ROWS][N], const uint4 (&key
 }
 
 // o[r] = o[r]·scale[r] + Σ p[r][u]·value u, over this lane's channels
-template <int ROWS, int N, int KEYS>
+template <class T, int ROWS, int N, int KEYS>
 __device__ __forceinline__ void add_weighted_values(const float (&p)[ROWS][KEYS], const float (&scale)[ROWS],
                                                     const uint4 (&values)[KEYS], float (&o)[ROWS][N]) {
 #pragma unroll
@@ -128,7 +116,7 @@ __device__ __forceinline__ void add_weighted_values(const float (&p)[ROWS][KEYS]
 #pragma unroll
   for (int u = 0; u < KEYS; u++) {
     float v[N];
-    unpack(values[u], v);
+    unpack16<T>(values[u], v);
 #pragma unroll
     for (int r = 0; r < ROWS; r++)
 #pragma unroll
@@ -142,22 +130,23 @@ __device__ __forceinline__ void attend(const Params<T> &params, const QueryRows<
                                        Shared<T, D, ROWS> &shared) {
   using Layout = DecodeLayout<T, D, ROWS>;
   constexpr int N = Layout::CHANNELS_PER_LANE, LANES = Layout::LANES_PER_GROUP, GROUPS = Layout::GROUPS_PER_WARP;
-  constexpr int KEYS = Layout::KEYS_PER_GROUP, SCORES = Layout::SCORES_PER_GROUP, ROW = Layout::LANES_PER_ROW;
-  int warp = threadIdx.x / WARP, group = lane_id() / LANES, lane = lane_id() % LANES, c = lane * N;
+  constexpr int KEYS = Layout::KEYS_PER_GROUP, SCORES = Layout::SCORES_PER_GROUP;
+  constexpr int LANES_OF_ROW = Layout::LANES_PER_ROW;
+  int warp = threadIdx.x / WARP, lane_group = lane_id() / LANES, lane = lane_id() % LANES, c = lane * N;
   bool has_c = c < params.head_dim;
   float q[ROWS][N], o[ROWS][N] = {};
 #pragma unroll
   for (int r = 0; r < ROWS; r++) {
     const T *query = params.query(blockIdx.z, rows.t(params, r), rows.head(params, r));
-    unpack(load_packed(query + c, rows.has(r) && has_c), q[r]);
+    unpack16<T>(load_packed(query + c, rows.has(r) && has_c), q[r]);
 #pragma unroll
     for (int e = 0; e < N; e++) q[r][e] *= params.scale * LOG2_E;
   }
-  // The scores that this lane has after sum_each are of row `my_row` and of the group's keys from `my_first_key` on. Of
-  // the lanes that have the same score, one adds its exponential and stores it; the others are copies.
+  // The scores that this lane has after reduce_scatter are of row `my_row` and of the group's keys from `my_first_key`
+  // on. Of the lanes that have the same score, one adds its exponential and stores it; the others are copies.
   // m is the maximum score of that row so far, l this lane's share of its sum of exponentials.
-  int my_row = lane / ROW, my_first_key = lane * SCORES / LANES % KEYS;
-  bool is_copy = lane % Layout::LANES_PER_SCORE != 0, is_first = group == 0 && lane % ROW == 0;
+  int my_row = lane / LANES_OF_ROW, my_first_key = lane * SCORES / LANES % KEYS;
+  bool is_copy = lane % Layout::LANES_PER_SCORE != 0, is_first = lane_group == 0 && lane % LANES_OF_ROW == 0;
   int visible = min(rows.visible_to(params, my_row), end);
   float m = -INFINITY, l = 0.f;
 
@@ -166,21 +155,21 @@ __device__ __forceinline__ void attend(const Params<T> &params, const QueryRows<
     uint4 k[KEYS], v[KEYS];
 #pragma unroll
     for (int u = 0; u < KEYS; u++) {
-      unsigned key = key0 + u * GROUPS + group;
+      unsigned key = key0 + u * GROUPS + lane_group;
       size_t from = size_t(key) * params.kv_token_stride;
       k[u] = load_packed(k_from + from, has_c && key < end);
       v[u] = load_packed(v_from + from, has_c && key < end);
     }
     float scores[SCORES];
-    dot(q, k, scores);
-    sum_each<LANES, SCORES>(scores);
+    dot<T>(q, k, scores);
+    reduce_scatter<LANES, SCORES>(scores);
     float new_m = m;
 #pragma unroll
     for (int i = 0; i < Layout::SCORES_PER_LANE; i++) {
-      if (key0 + (my_first_key + i) * GROUPS + group >= visible) scores[i] = -INFINITY;
+      if (key0 + (my_first_key + i) * GROUPS + lane_group >= visible) scores[i] = -INFINITY;
       new_m = fmaxf(new_m, scores[i]);
     }
-    new_m = max_of_row<LANES, ROW>(new_m);
+    new_m = max_of_row<LANES, LANES_OF_ROW>(new_m);
     float scale = softmax_weight(m, new_m);
     m = new_m;
     l *= scale;
@@ -190,14 +179,14 @@ __device__ __forceinline__ void attend(const Params<T> &params, const QueryRows<
       float p = softmax_weight(scores[i], m);
       if (is_copy) continue;
       l += p;
-      shared.p[warp][group][my_row][my_first_key + i] = p;
+      shared.p[warp][lane_group][my_row][my_first_key + i] = p;
     }
     __syncwarp();
-    add_weighted_values(shared.p[warp][group], shared.scale[warp], v, o);
+    add_weighted_values<T>(shared.p[warp][lane_group], shared.scale[warp], v, o);
     __syncwarp(); // the next pass may write p and scale
   }
 
-  l = sum_of_row<LANES, ROW>(l);
+  l = sum_of_row<LANES, LANES_OF_ROW>(l);
   if (is_first) shared.m[my_row][warp] = m, shared.l[my_row][warp] = l;
 #pragma unroll
   for (int r = 0; r < ROWS; r++)
@@ -205,7 +194,7 @@ __device__ __forceinline__ void attend(const Params<T> &params, const QueryRows<
     for (int e = 0; e < N; e++) {
 #pragma unroll
       for (int d = LANES; d < WARP; d *= 2) o[r][e] += __shfl_xor_sync(ALL_LANES, o[r][e], d);
-      if (group == 0) shared.o[r][warp][c + e] = o[r][e];
+      if (lane_group == 0) shared.o[r][warp][c + e] = o[r][e];
     }
   __syncthreads();
 }
@@ -232,7 +221,7 @@ template <typename T, int D, int ROWS>
 __device__ __forceinline__ void decode(const Params<T> &params, int keys_per_split, float *partial) {
   __shared__ Shared<T, D, ROWS> shared;
   QueryRows<T, ROWS> rows(params);
-  int last = min(ROWS, rows.count - rows.first) - 1;
+  int last = min(ROWS, rows.count - rows.first) - 1; // it sees the most keys: rows are in the order of t
   int begin = blockIdx.x * keys_per_split, end = min(begin + keys_per_split, rows.visible_to(params, last));
   attend(params, rows, begin, end, shared);
 

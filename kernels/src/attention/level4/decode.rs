@@ -79,18 +79,22 @@ impl KvSplit<'_> {
 
 /// Splits the first `keys` keys, calls `launch` to compute the splits, and joins their parts into `y`.
 ///
-/// A launch that is recorded for positions yet to come is split for more keys than it sees now: `keys` ≥ `x.keys`.
+/// A launch that is recorded for positions yet to come is split for more keys than it sees now: `keys` ≥ `params.keys`.
 pub(in crate::attention) fn launch_split_kv(
-    x: &Params,
+    params: &Params,
     y: &Tensor,
     keys: usize,
     launch: impl FnOnce(KvSplit) -> Result<()>,
 ) -> Result<()> {
-    let rows = x.queries * x.heads / x.kv_heads;
-    let blocks_per_split = x.kv_heads * if rows == 1 { 1 } else { rows.div_ceil(ROWS) };
-    let max_splits = TARGET_BLOCKS.div_ceil((blocks_per_split * x.batch).max(1));
+    let rows = params.queries * params.heads / params.kv_heads;
+    let blocks_per_split = params.kv_heads * if rows == 1 { 1 } else { rows.div_ceil(ROWS) };
+    let max_splits = TARGET_BLOCKS.div_ceil((blocks_per_split * params.batch).max(1));
     let splits = keys.div_ceil(TARGET_KEYS_PER_SPLIT).clamp(1, max_splits);
-    let shape = (x.batch * x.queries * x.heads, splits, x.head_dim + 2);
+    let shape = (
+        params.batch * params.queries * params.heads,
+        splits,
+        params.head_dim + 2,
+    );
     let partial = (splits > 1).then(|| output::tensor(shape, DType::F32, y.device()));
     let partial = partial.transpose()?;
     launch(KvSplit {
@@ -107,13 +111,13 @@ pub(in crate::attention) fn launch_split_kv(
 }
 
 /// For up to 128 channels per head, with 16-byte aligned rows of q, k and v.
-pub(super) fn launch(x: &Params, y: &Tensor) -> Result<()> {
+pub(super) fn launch(params: &Params, y: &Tensor) -> Result<()> {
     let entries = by_dtype("attention_decode", y.dtype(), &F32, &BF16)?;
-    launch_split_kv(x, y, x.keys, |split| {
-        let launch = Launch::new(&MODULE, split.entry(entries, x.head_dim))
-            .grid(split.splits, split.blocks_per_split, x.batch)
+    launch_split_kv(params, y, params.keys, |split| {
+        let launch = Launch::new(&MODULE, split.entry(entries, params.head_dim))
+            .grid(split.splits, split.blocks_per_split, params.batch)
             .block(THREADS, 1, 1);
-        let launch = x.arguments(launch).write(y).u32(split.keys_per_split);
+        let launch = params.arguments(launch).write(y).u32(split.keys_per_split);
         launch.write_or_null(split.partial).launch()
     })
 }

@@ -54,19 +54,24 @@ pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
 /// keys once for a whole tile is worth more than splitting them over blocks.
 pub(super) const MAX_DECODE_QUERIES: usize = 4;
 
-fn launch(x: &Params) -> Result<Tensor> {
-    if x.head_dim > 128 {
-        return Err(unsupported("attention_level4", "D ≤ 128", x.head_dim, 3));
+fn launch(params: &Params) -> Result<Tensor> {
+    if params.head_dim > 128 {
+        return Err(unsupported(
+            "attention_level4",
+            "D ≤ 128",
+            params.head_dim,
+            3,
+        ));
     }
-    let shape = (x.batch, x.queries, x.heads * x.head_dim);
-    let y = output::tensor(shape, x.q.dtype(), x.q.device())?;
-    if x.queries <= MAX_DECODE_QUERIES && x.is_aligned() {
-        decode::launch(x, &y)?;
+    let shape = (params.batch, params.queries, params.heads * params.head_dim);
+    let y = output::tensor(shape, params.q.dtype(), params.q.device())?;
+    if params.queries <= MAX_DECODE_QUERIES && params.is_aligned() {
+        decode::launch(params, &y)?;
         return Ok(y);
     }
     match y.dtype() {
-        DType::F32 => tile_f32::launch(x, &y)?,
-        DType::BF16 => tile_mma::launch(x, &y)?,
+        DType::F32 => tile_f32::launch(params, &y)?,
+        DType::BF16 => tile_mma::launch(params, &y)?,
         other => return Err(no_kernel("attention_level4", other)),
     }
     Ok(y)

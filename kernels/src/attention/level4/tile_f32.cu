@@ -1,4 +1,4 @@
-// Level 4 in f32: online softmax; one tile of queries per block, scores in registers.
+// Level 4 of attention, f32: online softmax; one tile of queries per block, scores in registers.
 //
 // Level 3 has one block per query: all its scores lie in shared memory, then come their maximum, their sum, and the
 // mean of v. Here a block takes BM queries, and a tile of BN keys and values in shared memory serves all of them, so
@@ -205,7 +205,7 @@ __device__ __forceinline__ void attention(const Params<float> &params) {
   int end = params.visible_to(min(first + BM, int(params.queries)) - 1);
   float *p = k_tile + row * P_PITCH; // p takes the place of k, once k is used
   const float *q_from = params.query(blockIdx.z, first, blockIdx.x);
-  size_t kv_offset = params.kv_offset(blockIdx.z, blockIdx.x / params.group);
+  size_t kv_offset = params.kv_offset(blockIdx.z, blockIdx.x / params.heads_of_key);
   size_t tile_stride = size_t(BN) * params.kv_token_stride; // elements from a tile of keys to the next
   const float *k_from = params.k + kv_offset, *v_from = params.v + kv_offset;
   bool is_aligned = params.is_aligned();

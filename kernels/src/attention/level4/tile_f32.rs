@@ -84,12 +84,16 @@ impl TileShape {
 }
 
 /// One block per tile of queries, for heads of up to 128 channels.
-pub(super) fn launch(x: &Params, y: &Tensor) -> Result<()> {
-    let blocks = x.queries.div_ceil(64) * x.heads * x.batch;
-    let tile = TileShape::of(x.head_dim, blocks);
+pub(super) fn launch(params: &Params, y: &Tensor) -> Result<()> {
+    let blocks = params.queries.div_ceil(64) * params.heads * params.batch;
+    let tile = TileShape::of(params.head_dim, blocks);
     let launch = Launch::new(&MODULE, tile.entry)
-        .grid(x.heads, x.queries.div_ceil(tile.queries()), x.batch)
+        .grid(
+            params.heads,
+            params.queries.div_ceil(tile.queries()),
+            params.batch,
+        )
         .block(tile.threads(), 1, 1)
         .smem(tile.smem());
-    x.arguments(launch).write(y).launch()
+    params.arguments(launch).write(y).launch()
 }

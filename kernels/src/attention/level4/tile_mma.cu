@@ -1,4 +1,4 @@
-// Level 4 in bf16: the tiles of tile_f32.cu on tensor cores.
+// Level 4 of attention, bf16: the tiles of tile_f32.cu on tensor cores.
 //
 // Against tile_f32.cu:
 //   - Both matmuls are mma.sync m16n8k16: 2048 multiply-adds of bf16 in one instruction of a warp, accumulated in f32.
@@ -146,7 +146,7 @@ __device__ __forceinline__ void attention(const Params<bf16> &params) {
   int first = (gridDim.y - 1 - blockIdx.y) * BM, row = threadIdx.x / WARP * 16, g = lane_id() / 4;
   int end = params.visible_to(min(first + BM, int(params.queries)) - 1);
   int visible[2] = {params.visible_to(first + row + g), params.visible_to(first + row + g + 8)};
-  size_t kv_offset = params.kv_offset(blockIdx.z, blockIdx.x / params.group);
+  size_t kv_offset = params.kv_offset(blockIdx.z, blockIdx.x / params.heads_of_key);
   bool is_aligned = params.is_aligned();
   auto load_keys = [&](int key, int stage) {
     size_t from = kv_offset + size_t(key) * params.kv_token_stride;

@@ -25,14 +25,14 @@ pub(in crate::attention) const ENTRIES: [(usize, &str); 5] = [
 ];
 
 /// One block per tile of queries, for heads of up to 128 channels.
-pub(super) fn launch(x: &Params, y: &Tensor) -> Result<()> {
-    let holds = |(d, _): &&(usize, &str)| x.head_dim <= *d;
+pub(super) fn launch(params: &Params, y: &Tensor) -> Result<()> {
+    let holds = |(d, _): &&(usize, &str)| params.head_dim <= *d;
     let &(d, entry) = ENTRIES.iter().find(holds).unwrap_or(&ENTRIES[4]);
     // q, and twice k and v: one tile of keys is loaded while the other is multiplied.
     let rows = QUERIES + 2 * 2 * KEYS;
     let launch = Launch::new(&MODULE, entry)
-        .grid(x.heads, x.queries.div_ceil(QUERIES), x.batch)
+        .grid(params.heads, params.queries.div_ceil(QUERIES), params.batch)
         .block(THREADS, 1, 1)
         .smem(rows * (d + PADDING) * size_of::<u16>());
-    x.arguments(launch).write(y).launch()
+    params.arguments(launch).write(y).launch()
 }

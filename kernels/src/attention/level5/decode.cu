@@ -1,4 +1,4 @@
-// Level 5 for few queries: level 4's kernels, which read the position from the device's memory.
+// Level 5 of attention, for few queries: level 4's kernels, which read the position from the device's memory.
 //
 // A CUDA graph repeats its launches with the arguments that they had when it was recorded. A position that is an
 // argument makes a recorded decode step good for one token; one that the kernel reads makes it good for all tokens.

@@ -43,15 +43,15 @@ pub(in crate::attention) const BF16: Entries = [
 ];
 
 /// Splits the keys of the whole bucket, so that the launches are the same at each position of it.
-pub(super) fn launch(x: &Params, cache: &PositionedCache) -> Result<Tensor> {
-    let dims = (x.batch, x.queries, x.heads * x.head_dim);
-    let y = output::tensor(dims, x.q.dtype(), x.q.device())?;
+pub(super) fn launch(params: &Params, cache: &PositionedCache) -> Result<Tensor> {
+    let dims = (params.batch, params.queries, params.heads * params.head_dim);
+    let y = output::tensor(dims, params.q.dtype(), params.q.device())?;
     let entries = by_dtype("attention_decode", y.dtype(), &F32, &BF16)?;
-    launch_split_kv(x, &y, cache.bucket(x.keys), |split| {
-        let launch = Launch::new(&MODULE, split.entry(entries, x.head_dim))
-            .grid(split.splits, split.blocks_per_split, x.batch)
+    launch_split_kv(params, &y, cache.bucket(params.keys), |split| {
+        let launch = Launch::new(&MODULE, split.entry(entries, params.head_dim))
+            .grid(split.splits, split.blocks_per_split, params.batch)
             .block(THREADS, 1, 1);
-        let launch = x.arguments(launch).write(&y).u32(split.keys_per_split);
+        let launch = params.arguments(launch).write(&y).u32(split.keys_per_split);
         launch
             .write_or_null(split.partial)
             .read(cache.position)

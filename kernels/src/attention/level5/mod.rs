@@ -134,10 +134,10 @@ pub fn prompt_attention(q: &Tensor, cache: &super::Cache, position: usize) -> Re
         tokens > level4::MAX_DECODE_QUERIES && may_run
     };
     if let Some(kernel) = PROMPT_KERNELS.iter().find(can) {
-        let x = Params::causal(kernel.name, q, cache, position)?;
-        if x.is_aligned() {
+        let params = Params::causal(kernel.name, q, cache, position)?;
+        if params.is_aligned() {
             let _span = trace::span_because(kernel.name, why);
-            return (kernel.launch)(&x);
+            return (kernel.launch)(&params);
         }
     }
     let _span = trace::span_because("causal_attention_level4", why);
@@ -152,11 +152,11 @@ pub fn prompt_attention(q: &Tensor, cache: &super::Cache, position: usize) -> Re
 pub fn causal_attention(q: &Tensor, cache: &PositionedCache) -> Result<Tensor> {
     const KERNEL: &str = "causal_attention_level5";
     let _span = trace::span(KERNEL);
-    let params = |q| Params::causal(KERNEL, q, cache.inner, cache.host_position);
-    let x = params(q)?;
-    if x.is_aligned() {
-        return decode::launch(&x, cache);
+    let of = |q| Params::causal(KERNEL, q, cache.inner, cache.host_position);
+    let params = of(q)?;
+    if params.is_aligned() {
+        return decode::launch(&params, cache);
     }
     // The cache is 16-byte aligned, and so is a copy of q.
-    decode::launch(&params(&q.force_contiguous()?)?, cache)
+    decode::launch(&of(&q.force_contiguous()?)?, cache)
 }

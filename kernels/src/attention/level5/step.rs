@@ -4,7 +4,7 @@ use candle_core::{Result, Tensor};
 
 use super::{PositionedCache, causal_attention, step_cluster};
 use crate::attention::params::{Strides, strides};
-use crate::dispatch::{Entry, Facts, Layout, Op, Picked, Problem, Registry};
+use crate::dispatch::{Entry, Facts, Layout, Op, Picked, Problem, Registry, Why};
 use crate::rope;
 
 /// The operands of a decode step.
@@ -23,6 +23,9 @@ pub struct Step<'a> {
     pub cache: &'a PositionedCache<'a>,
 }
 
+/// Name in the registry of the entry that takes any alignment.
+const LAUNCHES: &str = "attention_step_launches";
+
 /// A kernel of [`STEPS`]: (B, T, H·D).
 pub type StepKernel = fn(&Step) -> Result<Tensor>;
 
@@ -36,7 +39,7 @@ pub static STEPS: Registry<StepKernel> = Registry {
             run: step_cluster::launch,
         },
         Entry {
-            name: "attention_step_launches",
+            name: LAUNCHES,
             can: |p, facts| facts.is_gpu() && p.k <= 128,
             run: launches,
         },
@@ -100,7 +103,11 @@ pub fn attention_step_with_info(step: &Step) -> Result<(Tensor, Picked<'static, 
     let facts = Facts::of(step.q.device())?;
     let mut picked = STEPS.pick(&step.problem()?, facts)?;
     if picked.entry.name == step_cluster::KERNEL && !step_cluster::fits(step)? {
-        picked.entry = &STEPS.entries[1];
+        const WHY: &str = "a head of q, k or v or a row of the angles is not 16-byte aligned";
+        picked = Picked {
+            entry: STEPS.named(LAUNCHES).expect("an entry of this name"),
+            why: Why::Fixed(WHY),
+        };
     }
     let _span = picked.span();
     Ok(((picked.entry.run)(step)?, picked))

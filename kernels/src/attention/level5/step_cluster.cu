@@ -1,34 +1,37 @@
-// A decode step's attention in one launch, level 5, for Hopper: q and k are rotated, k and v appended to the cache, and
-// each query attends to the keys of the cache and to the new ones.
+// Level 5 of attention, for a decode step on Hopper: one launch rotates q and k, appends k and v to the cache, and
+// computes the attention of each query to the keys of the cache and to the new ones.
 //
 // Against rope/level5.cu, decode.cu and, for more than 256 keys, attention_combine: three launches of 2 to 3 µs each,
 // two of which wait for a few KB that the one before has written.
-//   - A cluster of 8 blocks shares the rows of a key head: ROWS queries that read the same keys. The keys are dealt out over
-//     the blocks, the warps and the groups of lanes of a warp, so that a cache of 256 keys has a few loads per lane, all in
-//     flight at once. One block per head would use 3 SMs of 132 for a model with 3 key heads.
+//   - A cluster of 8 blocks shares the rows of a key head: ROWS queries that read the same keys. The keys are dealt out
+//     over the blocks, the warps and the groups of lanes of a warp, so that a cache of 256 keys has a few loads per lane,
+//     all in flight at once. One block per head would use 3 SMs of 132 for a model with 3 key heads.
 //   - Each block rotates q for itself. The new keys go from registers to the scores; the cache gets them, too.
 //   - The blocks exchange their parts through distributed shared memory: block i gets from each block its part of the
 //     i-th eighth of the result, and writes it. A barrier of the cluster takes 0.2 µs, a launch 0.7 at least.
-//   - In a decode step the position, the angles and the first keys and values are in flight while the kernel that computes
-//     q, k and v still runs (common/overlap.cuh). Older keys of the cache are those of earlier steps.
-// A lane has its group's scores after a butterfly over the group, with a softmax of its own; groups, warps and blocks are
-// joined at the end. The result does not depend on the order in which they finish.
+//   - In a decode step the position, the angles and the first keys and values are in flight while the kernel that
+//     computes q, k and v still runs (common/overlap.cuh). Older keys of the cache are those of earlier steps.
+// Every lane of a group gets the group's scores by a butterfly, and each group has a softmax of its own. Groups, warps
+// and blocks are joined at the end. The result does not depend on the order in which they finish.
 //
-// Prediction: 2.2 µs per launch in a chain at 256 keys, as in a program of its own on an H200, in place of 5 to 8 µs for two or
-// three launches. A long cache waits for memory once per 512 keys in bf16 (D = 64), where decode.cu has more blocks: from some
-// 2048 keys on that is faster, and level 5's table says where.
+// Prediction: 2.2 µs per launch in a chain at 256 keys, as in a program of its own on an H200, in place of 5 to 8 µs for
+// two or three launches. A long cache waits for memory once per 512 keys in bf16 (D = 64), where decode.cu has more
+// blocks: from some 2048 keys on that is faster, and level 5's table says where.
+// Outcome: `workbook ablation`, and book/chapters/level5.md.
 //
 // Bytes moved: 4 or 2 times (2·Hkv·S·D, each key and value once per ROWS queries, + 2·B·T·(H + Hkv)·D). Launch: grid
-// (8, Hkv·⌈T·group/ROWS⌉, B) in clusters of 8, 128 threads.
+// (8, Hkv·⌈T·H/Hkv/ROWS⌉, B) in clusters of 8, 128 threads.
 //
 // To be faster: larger clusters, 16 blocks with an opt-in; keys of the next pass by bulk copies.
 //
 // Compiled for sm_90: clusters.
 #include "attention/params.cuh"
+#include "common/cluster.cuh"
 #include "common/overlap.cuh"
 
 constexpr int WARPS = 4, THREADS = WARPS * WARP, BLOCKS = 8;
 
+// The operands of a step: S keys are in the cache, and T new ones follow them.
 template <typename T>
 struct Step {
   const T *q, *k, *v;          // (B, T, H, D) and (B, T, Hkv, D), views
@@ -41,11 +44,13 @@ struct Step {
   float scale;                                          // 1/√D
 };
 
-// Heads of up to D channels: a group of lanes has a key, 16 bytes per lane, and KEYS of them at a time.
+// Heads of up to D channels: a group of lanes reads a key together, 16 bytes per lane, and has KEYS_PER_GROUP keys and
+// their values at a time. A pass is of the whole cluster.
 template <typename T, int D>
 struct Layout {
-  static constexpr int CHANNELS = PER_16_BYTES<T>, LANES = D / CHANNELS, GROUPS = WARP / LANES, KEYS = 4;
-  static constexpr int KEYS_OF_PASS = BLOCKS * WARPS * GROUPS * KEYS; // of the cluster
+  static constexpr int CHANNELS_PER_LANE = PER_16_BYTES<T>, KEYS_PER_GROUP = 4;
+  static constexpr int LANES_PER_GROUP = D / CHANNELS_PER_LANE, GROUPS_PER_WARP = WARP / LANES_PER_GROUP;
+  static constexpr int KEYS_PER_CLUSTER_PASS = BLOCKS * WARPS * GROUPS_PER_WARP * KEYS_PER_GROUP;
 };
 
 // What a block sends to another one: of a part of one row of y its maximum score, its sum of exponentials, and Σ p·v.
@@ -62,16 +67,11 @@ struct Shared {
   Part<ELEMENTS> parts[BLOCKS];
 };
 
-// Says that this thread has arrived at the barrier of the cluster, or waits for all. The first barrier orders nothing: the
-// blocks have to run before another one writes into their memory. The second orders these writes.
+// Says that this thread has arrived at the barrier of the cluster, or waits for all. The first barrier orders nothing:
+// the blocks have to run before another one writes into their memory. The second orders these writes.
 __device__ __forceinline__ void cluster_start() { asm volatile("barrier.cluster.arrive.relaxed.aligned;"); }
 __device__ __forceinline__ void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
 __device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
-__device__ __forceinline__ unsigned cluster_rank() {
-  unsigned rank;
-  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-  return rank;
-}
 
 // Writes x to the place of `p`, in shared memory, in the block of this rank.
 __device__ __forceinline__ void store_remote(float *p, unsigned rank, float x) {
@@ -83,12 +83,8 @@ __device__ __forceinline__ void store_remote(float *p, unsigned rank, float x) {
                : "memory");
 }
 
-// 2^(score − m). A score of −∞ stands for no key and has the weight 0, also where m is −∞ and the difference NaN.
-__device__ __forceinline__ float softmax_weight(float score, float m) {
-  return score == -INFINITY ? 0.f : exp2_approx(score - m);
-}
-
-// A softmax in the making, of ROWS rows over the keys so far: of N channels per lane.
+// A partial softmax: of ROWS rows, over the keys so far. For each row, m is the maximum score, l the sum of exponentials,
+// and o this lane's N channels of Σ p·v. The lanes of a group have the same m and l.
 template <int ROWS, int N>
 struct Softmax {
   float m[ROWS], l[ROWS], o[ROWS][N];
@@ -173,7 +169,7 @@ struct Softmax {
 // angles. (x₁, x₂) → (x₁·cos − x₂·sin, x₂·cos + x₁·sin), rounded as rope/level5.cu writes it.
 template <typename T>
 struct Rotation {
-  static constexpr int N = PER_16_BYTES<T>;
+  static constexpr int PER_CHUNK = PER_16_BYTES<T>;
   unsigned c, other;
   bool is_upper, has_c;
 
@@ -181,10 +177,10 @@ struct Rotation {
       : c(c), other(c < half_dim ? c + half_dim : c - half_dim), is_upper(c >= half_dim), has_c(c < 2 * half_dim) {}
 
   __device__ __forceinline__ uint4 operator()(const uint4 (&x)[2], uint4 cos16, uint4 sin16) const {
-    float mine[N], others[N], cos[N], sin[N];
+    float mine[PER_CHUNK], others[PER_CHUNK], cos[PER_CHUNK], sin[PER_CHUNK];
     unpack16<T>(x[0], mine), unpack16<T>(x[1], others), unpack16<T>(cos16, cos), unpack16<T>(sin16, sin);
 #pragma unroll
-    for (int i = 0; i < N; i++) mine[i] = mine[i] * cos[i] + (is_upper ? others[i] : -others[i]) * sin[i];
+    for (int i = 0; i < PER_CHUNK; i++) mine[i] = mine[i] * cos[i] + (is_upper ? others[i] : -others[i]) * sin[i];
     return pack16(mine);
   }
   // Requests both parts of a head.
@@ -194,18 +190,22 @@ struct Rotation {
   }
 };
 
+// The work of a cluster: up to ROWS rows of y.
 template <typename T, int D, int ROWS>
 __device__ __forceinline__ void step(const Step<T> &p) {
   using L = Layout<T, D>;
-  constexpr int N = L::CHANNELS, KEYS = L::KEYS, ELEMENTS = Shared<D, ROWS>::ELEMENTS;
+  constexpr int N = L::CHANNELS_PER_LANE, LANES = L::LANES_PER_GROUP, KEYS = L::KEYS_PER_GROUP;
+  constexpr int ELEMENTS = Shared<D, ROWS>::ELEMENTS;
   __shared__ Shared<D, ROWS> shared;
   let_next_start();
   cluster_start();
-  const unsigned rank = cluster_rank(), warp = threadIdx.x / WARP, group = lane_id() / L::LANES;
-  const unsigned head_dim = 2 * p.half_dim, c = lane_id() % L::LANES * N, batch = blockIdx.z;
-  // Rows of this cluster: queries (t, head of the group) that read one key head.
-  const unsigned heads_of_key = p.heads / p.kv_heads, rows = p.tokens * heads_of_key, splits = (rows + ROWS - 1) / ROWS;
-  const unsigned kv_head = blockIdx.y / splits, first = blockIdx.y % splits * ROWS;
+  const unsigned rank = cluster_rank(), warp = threadIdx.x / WARP, lane_group = lane_id() / LANES;
+  const unsigned head_dim = 2 * p.half_dim, c = lane_id() % LANES * N, batch = blockIdx.z;
+  // A row is a query (t, head) that reads this key head. There are `rows`, and each of `clusters` clusters has ROWS.
+  const unsigned heads_of_key = p.heads / p.kv_heads, rows = p.tokens * heads_of_key;
+  const unsigned clusters = (rows + ROWS - 1) / ROWS;
+  const unsigned kv_head = blockIdx.y / clusters, first = blockIdx.y % clusters * ROWS;
+  // Whether this cluster has row r, its token and its head.
   auto has = [&](int r) { return first + r < rows; };
   auto token = [&](int r) { return (first + r) / heads_of_key; };
   auto head = [&](int r) { return kv_head * heads_of_key + (first + r) % heads_of_key; };
@@ -216,7 +216,7 @@ __device__ __forceinline__ void step(const Step<T> &p) {
   const size_t cache = (size_t(batch) * p.kv_heads + kv_head) * p.capacity * head_dim;
   uint4 keys[KEYS], values[KEYS];
   auto key_of = [&](unsigned pass, int u) {
-    return pass * L::KEYS_OF_PASS + ((u * BLOCKS + rank) * WARPS + warp) * L::GROUPS + group;
+    return pass * L::KEYS_PER_CLUSTER_PASS + ((u * BLOCKS + rank) * WARPS + warp) * L::GROUPS_PER_WARP + lane_group;
   };
   auto load_pass = [&](unsigned pass) {
 #pragma unroll
@@ -237,12 +237,12 @@ __device__ __forceinline__ void step(const Step<T> &p) {
   };
 #pragma unroll
   for (int r = 0; r < ROWS; r++) load_angles(token(r), cos[r], sin[r], has(r));
-  // Block j has new token j, its first warp the key and value of it.
+  // New token j belongs to block j, whose first warp loads its key and value.
   const bool has_new = rank < p.tokens && warp == 0;
   uint4 new_cos, new_sin;
-  load_angles(rank, new_cos, new_sin, has_new && group == 0);
+  load_angles(rank, new_cos, new_sin, has_new && lane_group == 0);
 
-  wait_for_previous();
+  wait_for_previous(); // from here on: what the kernel before wrote
   uint4 q_parts[ROWS][2], new_key[2], new_value[1];
 #pragma unroll
   for (int r = 0; r < ROWS; r++) {
@@ -250,8 +250,8 @@ __device__ __forceinline__ void step(const Step<T> &p) {
     rotation.load(query, has(r), q_parts[r]);
   }
   const size_t from = size_t(batch) * p.kv_batch_stride + size_t(rank) * p.kv_token_stride + kv_head * head_dim;
-  rotation.load(p.k + from, has_new && group == 0, new_key);
-  new_value[0] = load16_at_once(p.v + from + c, has_new && group == 0 && rotation.has_c);
+  rotation.load(p.k + from, has_new && lane_group == 0, new_key);
+  new_value[0] = load16_at_once(p.v + from + c, has_new && lane_group == 0 && rotation.has_c);
 
   float q[ROWS][N];
 #pragma unroll
@@ -262,29 +262,29 @@ __device__ __forceinline__ void step(const Step<T> &p) {
   }
   Softmax<ROWS, N> softmax;
   if (has_new) {
-    const uint4 rotated[1] = {rotation(new_key, new_cos, new_sin)};
-    softmax.template add<T, L::LANES>(q, rotated, new_value, [&](int r, int) { return group == 0 && rank <= token(r); });
+    const uint4 key[1] = {rotation(new_key, new_cos, new_sin)};
+    softmax.template add<T, LANES>(q, key, new_value, [&](int r, int) { return lane_group == 0 && rank <= token(r); });
     // One of the clusters that share the key head appends.
-    if (first == 0 && group == 0 && rotation.has_c) {
+    if (first == 0 && lane_group == 0 && rotation.has_c) {
       const size_t at = cache + size_t(position + rank) * head_dim + c;
-      *reinterpret_cast<uint4 *>(p.keys + at) = rotated[0];
+      *reinterpret_cast<uint4 *>(p.keys + at) = key[0];
       *reinterpret_cast<uint4 *>(p.values + at) = new_value[0];
     }
   }
   for (unsigned pass = 0;;) {
-    softmax.template add<T, L::LANES>(q, keys, values, [&](int, int u) { return key_of(pass, u) < position; });
-    if (++pass * L::KEYS_OF_PASS >= position) break;
+    softmax.template add<T, LANES>(q, keys, values, [&](int, int u) { return key_of(pass, u) < position; });
+    if (++pass * L::KEYS_PER_CLUSTER_PASS >= position) break;
     load_pass(pass);
   }
 
   // The groups of a warp, then the warps of the block, then the blocks of the cluster.
-  softmax.template join_groups<L::LANES>();
+  softmax.template join_groups<LANES>();
 #pragma unroll
   for (int r = 0; r < ROWS; r++) {
     if (lane_id() == 0) shared.m[warp][r] = softmax.m[r], shared.l[warp][r] = softmax.l[r];
 #pragma unroll
     for (int i = 0; i < N; i++)
-      if (group == 0) shared.o[warp][r][c + i] = softmax.o[r][i];
+      if (lane_group == 0) shared.o[warp][r][c + i] = softmax.o[r][i];
   }
   __syncthreads();
   cluster_wait(); // all blocks run

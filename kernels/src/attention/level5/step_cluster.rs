@@ -13,7 +13,7 @@ use crate::output;
 
 static MODULE: Module = module!("attention/level5/step_cluster", sm_90);
 
-/// Name of the entry in the registry.
+/// Name of `step_cluster.cu` in the registry, in tables and in traces.
 pub(super) const KERNEL: &str = "attention_step_cluster";
 
 /// Threads of a block, and blocks of a cluster: `THREADS` and `BLOCKS` of `step_cluster.cu`.
@@ -53,8 +53,8 @@ const BF16: Entries = [
 /// Keys up to which one cluster may be the fastest: it has fewer loads in flight than the blocks of `decode.cu`.
 const MOST_KEYS: usize = 8192;
 
-/// Whether the GPU has clusters, and halves of a head are whole chunks of 16 bytes. The blocks of more key heads than a GPU's
-/// grid has along y, and strides of other tensors than a matmul's, are for the launches: see [`fits`].
+/// Whether the GPU has clusters, and half a head is whole chunks of 16 bytes. [`fits`] checks alignment and strides, and
+/// the launch the size of the grid.
 pub(super) fn can(p: &Problem, facts: &Facts) -> bool {
     let is_float = matches!(p.dtype, DType::F32 | DType::BF16);
     let half = 2 * (16 / p.dtype.size_in_bytes());

@@ -21,7 +21,7 @@ struct Tile {
 };
 
 struct Problem {
-  unsigned batch, queries, keys, visible_to_first, heads, group; // as in params.cuh
+  unsigned batch, queries, keys, visible_to_first, heads, heads_of_key; // as in params.cuh
   float scale;
 
   __device__ int visible_to(unsigned t) const { return int(min(keys, visible_to_first + t)); }

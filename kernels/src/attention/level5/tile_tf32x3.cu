@@ -1,4 +1,4 @@
-// Level 5 in f32: the tiles of level4/tile_mma.cu, with three products of TF32 in place of one product of f32.
+// Level 5 of attention, f32: the tiles of level4/tile_mma.cu, three products of TF32 in place of one product of f32.
 //
 // Against level4/tile_f32.cu, which has one FFMA for each multiply-add of a lane:
 //   - Tensor cores take an f32 in two parts (common/split_tf32.cuh): three mma.sync m16n8k8 for a product. A warp has
@@ -140,7 +140,7 @@ __device__ __forceinline__ void attention(const Params<float> &params) {
   int first = (gridDim.y - 1 - blockIdx.y) * BM, row = threadIdx.x / WARP * 16, g = lane_id() / 4;
   int end = params.visible_to(min(first + BM, int(params.queries)) - 1);
   int visible[2] = {params.visible_to(first + row + g), params.visible_to(first + row + g + 8)};
-  size_t kv_offset = params.kv_offset(blockIdx.z, blockIdx.x / params.group);
+  size_t kv_offset = params.kv_offset(blockIdx.z, blockIdx.x / params.heads_of_key);
   auto load = [&](float *tile, const float *x, int key) {
     if (key < end)
       load_tile<BN, D>(tile, x + kv_offset + size_t(key) * params.kv_token_stride, params.kv_token_stride, end - key,

@@ -8,6 +8,7 @@ use crate::error::unsupported;
 use crate::launch::{Launch, Module, module};
 use crate::output;
 
+/// Name of `tile_tf32x3.cu` in the registry, in tables and in traces.
 pub(super) const KERNEL: &str = "attention_tf32x3_level5";
 
 static MODULE: Module = module!("attention/level5/tile_tf32x3", sm_80);
@@ -50,16 +51,16 @@ pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
 }
 
 /// For problems that [`can`] accepts, with 16-byte aligned rows of q, k and v.
-pub(super) fn launch(x: &Params) -> Result<Tensor> {
-    let Some((d, entry)) = entry(x.head_dim) else {
-        return Err(unsupported(KERNEL, "D ≤ 128", x.head_dim, 3));
+pub(super) fn launch(params: &Params) -> Result<Tensor> {
+    let Some((d, entry)) = entry(params.head_dim) else {
+        return Err(unsupported(KERNEL, "D ≤ 128", params.head_dim, 3));
     };
-    let dims = (x.batch, x.queries, x.heads * x.head_dim);
-    let y = output::tensor(dims, x.q.dtype(), x.q.device())?;
+    let dims = (params.batch, params.queries, params.heads * params.head_dim);
+    let y = output::tensor(dims, params.q.dtype(), params.q.device())?;
     let launch = Launch::new(&MODULE, entry)
-        .grid(x.heads, x.queries.div_ceil(QUERIES), x.batch)
+        .grid(params.heads, params.queries.div_ceil(QUERIES), params.batch)
         .block(THREADS, 1, 1)
         .smem((QUERIES + 2 * KEYS) * (d + PADDING) * size_of::<f32>());
-    x.arguments(launch).write(&y).launch()?;
+    params.arguments(launch).write(&y).launch()?;
     Ok(y)
 }

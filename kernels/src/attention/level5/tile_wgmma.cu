@@ -1,5 +1,6 @@
-// attention, level 5, bf16 on Hopper: softmax(q·kᵀ/√D)·v, full or causal. q (B, T, H, D), k and v (B, S, Hkv, D),
-// y (B, T, H, D); D ≤ 128, a multiple of 8, as every stride is.
+// Level 5 of attention, bf16 on Hopper: tiles by wgmma and TMA; matmuls and exponentials overlap.
+//   y = softmax(q·kᵀ/√D)·v, full or causal        q (B, T, H, D), k and v (B, S, Hkv, D), y (B, T, H, D)
+// D ≤ 128 is a multiple of 8, as every stride is.
 //
 // Against level4/tile_mma.cu: the same tiles and the same online softmax, in instructions of Hopper.
 //   - wgmma: one instruction multiplies 64 queries by a tile of keys, which the tensor cores read from shared memory
@@ -65,7 +66,7 @@ __device__ __forceinline__ void produce(const TensorMap *q, const TensorMap *k, 
     for (unsigned tile = 0; tile < work.tiles; tile++, n++) {
       unsigned stage = n % Tile::STAGES, parity = n / Tile::STAGES % 2, barriers = base + 8 * stage;
       auto load = [&](const TensorMap *map, int stages, int full, int empty) { // their offsets
-        load_tile<Tile>(map, work, work.head / p.group, tile * Tile::BN, base + stages + stage * Tile::KV_BYTES,
+        load_tile<Tile>(map, work, work.head / p.heads_of_key, tile * Tile::BN, base + stages + stage * Tile::KV_BYTES,
                         Tile::KV_CHUNK, barriers + full, barriers + empty, parity);
       };
       load(k, Tile::K, Tile::K_FULL, Tile::K_EMPTY);
@@ -278,8 +279,9 @@ __device__ __forceinline__ void attention(const TensorMap *q, const TensorMap *k
   extern "C" __global__ void __launch_bounds__(Tile<__VA_ARGS__>::THREADS, Tile<__VA_ARGS__>::BLOCKS)                \
       NAME(const __grid_constant__ TensorMap q, const __grid_constant__ TensorMap k,                                 \
            const __grid_constant__ TensorMap v, const __grid_constant__ TensorMap y, unsigned batch,                 \
-           unsigned queries, unsigned keys, unsigned visible_to_first, unsigned heads, unsigned group, float scale) {\
-    Problem problem{batch, queries, keys, visible_to_first, heads, group, scale};                                    \
+           unsigned queries, unsigned keys, unsigned visible_to_first, unsigned heads, unsigned heads_of_key,        \
+           float scale) {                                                                                            \
+    Problem problem{batch, queries, keys, visible_to_first, heads, heads_of_key, scale};                             \
     attention<Tile<__VA_ARGS__>>(&q, &k, &v, &y, problem);                                                           \
   }
 

@@ -9,6 +9,7 @@ use crate::error::unsupported;
 use crate::launch::{Heads, Launch, Module, module};
 use crate::output;
 
+/// Name of `tile_wgmma.cu` in the registry, in tables and in traces.
 pub(super) const KERNEL: &str = "attention_level5";
 
 static MODULE: Module = module!("attention/level5/tile_wgmma", sm_90a);
@@ -88,30 +89,34 @@ pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
 }
 
 /// For problems that [`can`] accepts, with 16-byte aligned rows of q, k and v.
-pub(super) fn launch(x: &Params) -> Result<Tensor> {
-    let Some(tile) = TileShape::of(x.head_dim) else {
-        return Err(unsupported(KERNEL, "D ≤ 128", x.head_dim, 3));
+pub(super) fn launch(params: &Params) -> Result<Tensor> {
+    let Some(tile) = TileShape::of(params.head_dim) else {
+        return Err(unsupported(KERNEL, "D ≤ 128", params.head_dim, 3));
     };
-    let dims = (x.batch, x.queries, x.heads * x.head_dim);
-    let y = output::tensor(dims, x.q.dtype(), x.q.device())?;
-    let work_tiles = x.queries.div_ceil(tile.queries()) * x.heads * x.batch;
-    let at_once = Facts::of(x.q.device())?.units * tile.blocks;
+    let dims = (params.batch, params.queries, params.heads * params.head_dim);
+    let y = output::tensor(dims, params.q.dtype(), params.q.device())?;
+    let work_tiles = params.queries.div_ceil(tile.queries()) * params.heads * params.batch;
+    let at_once = Facts::of(params.q.device())?.units * tile.blocks;
     let heads = |tokens, heads, Strides { batch, token, head }: Strides| Heads {
-        dims: [x.batch, tokens, heads, x.head_dim],
+        dims: [params.batch, tokens, heads, params.head_dim],
         steps: [batch, token, head],
     };
-    let kv = heads(x.keys, x.kv_heads, x.kv_strides);
-    let written = y.reshape((x.batch, x.queries, x.heads, x.head_dim))?;
-    let written = heads(x.queries, x.heads, strides(KERNEL, &written)?);
+    let kv = heads(params.keys, params.kv_heads, params.kv_strides);
+    let written = y.reshape((params.batch, params.queries, params.heads, params.head_dim))?;
+    let written = heads(params.queries, params.heads, strides(KERNEL, &written)?);
     let launch = Launch::new(&MODULE, tile.entry)
         .grid(work_tiles.min(at_once), 1, 1)
         .block(tile.threads(), 1, 1)
         .smem(tile.smem())
-        .heads(x.q, heads(x.queries, x.heads, x.q_strides), tile.queries())
-        .heads(x.k, kv, tile.keys)
-        .heads(x.v, kv, tile.keys)
+        .heads(
+            params.q,
+            heads(params.queries, params.heads, params.q_strides),
+            tile.queries(),
+        )
+        .heads(params.k, kv, tile.keys)
+        .heads(params.v, kv, tile.keys)
         .heads(&y, written, WRITTEN)
-        .u32(x.batch);
-    x.sizes(launch).f32(x.scale()).launch()?;
+        .u32(params.batch);
+    params.sizes(launch).f32(params.scale()).launch()?;
     Ok(y)
 }

@@ -6,7 +6,7 @@ use super::case::{Case, LEVELS};
 use crate::attention;
 use crate::attention::level5::tile_tf32x3;
 use crate::attention::level5::{self, Position};
-use crate::dispatch::Facts;
+use crate::dispatch::{Facts, Why};
 use crate::launch::{noted, on_cpu};
 use crate::output::poisoned;
 use crate::rope;
@@ -168,6 +168,42 @@ fn prompts_in_f32_are_as_accurate_as_f32() -> Result<()> {
         let y = host(&tile_tf32x3::attention(&q, &k, &v)?)?;
         let off = relative_error(&y, expected.iter().copied());
         assert!(off < 1e-6, "{device:?}: {off}");
+    }
+    Ok(())
+}
+
+#[test]
+fn unaligned_operands_are_for_the_launches() -> Result<()> {
+    for device in devices() {
+        if !Facts::of(&device)?.at_least((9, 0)) {
+            continue; // no clusters
+        }
+        let zeros = |dims: &[usize]| Tensor::zeros(dims, DType::F32, &device);
+        let inner = attention::Cache::new(1, 4, 1, 16, DType::F32, &device)?;
+        let mut cache = level5::Cache::new(inner, Position::new(&device)?);
+        let (k, angles) = (zeros(&[1, 1, 1, 16])?, zeros(&[4, 8])?);
+        let unaligned = zeros(&[17])?.narrow(0, 1, 16)?.reshape((1, 1, 1, 16))?;
+        for (q, name) in [
+            (&k, "attention_step_cluster"),
+            (&unaligned, "attention_step_launches"),
+        ] {
+            let Some(cache) = &cache.on_device(q, 0)? else {
+                candle_core::bail!("expected the position on the device, found none")
+            };
+            let (k, v, cos, sin) = (&k, &k, &angles, &angles);
+            let step = level5::Step {
+                q,
+                k,
+                v,
+                cos,
+                sin,
+                cache,
+            };
+            let (_, picked) = level5::attention_step_with_info(&step)?;
+            assert_eq!(picked.entry.name, name, "{device:?}");
+            let is_fixed = matches!(picked.why, Why::Fixed(_));
+            assert_eq!(is_fixed, q.layout().start_offset() > 0, "{device:?}");
+        }
     }
     Ok(())
 }

@@ -52,7 +52,7 @@ struct SwiGlu {
 // residual (M, N), or null, is added after the activation, before the one rounding to T.
 template <class T, class Epilogue>
 struct Output {
-  static constexpr int V = PER_16_BYTES<T>;
+  static constexpr int PER_CHUNK = PER_16_BYTES<T>;
   T *y;
   unsigned m, n;
   Epilogue epilogue;
@@ -61,25 +61,25 @@ struct Output {
 
   __device__ Output(T *y, unsigned m, unsigned n, Epilogue epilogue, const T *residual = nullptr)
       : y(y), m(m), n(n), epilogue(epilogue), residual(residual),
-        is_aligned(aligned(y) && aligned(residual) && n % V == 0) {}
+        is_aligned(aligned(y) && aligned(residual) && n % PER_CHUNK == 0) {}
 
   __device__ bool inside(unsigned row, unsigned column) const { return row < m && column < n; }
 
-  // V elements of the residual from (row, column) on, packed; zeros where there are none.
+  // A chunk of the residual from (row, column) on, packed; zeros where there are none.
   __device__ uint4 residual16(unsigned row, unsigned column) const {
     if (!residual || row >= m) return make_uint4(0, 0, 0, 0);
     return *reinterpret_cast<const uint4 *>(residual + size_t(row) * n + column);
   }
-  // Writes V elements from (row, column) on, which are inside; `packed` is their residual.
-  __device__ void write(unsigned row, unsigned column, const float (&acc)[V], const float (&up)[V],
+  // Writes a chunk from (row, column) on, which is inside; `packed` is its residual.
+  __device__ void write(unsigned row, unsigned column, const float (&acc)[PER_CHUNK], const float (&up)[PER_CHUNK],
                         uint4 packed) const {
-    float value[V], more[V];
+    float value[PER_CHUNK], residual_values[PER_CHUNK];
 #pragma unroll
-    for (int i = 0; i < V; i++) value[i] = epilogue(acc[i], up[i], row, column + i);
+    for (int i = 0; i < PER_CHUNK; i++) value[i] = epilogue(acc[i], up[i], row, column + i);
     if (residual) {
-      unpack16<T>(packed, more);
+      unpack16<T>(packed, residual_values);
 #pragma unroll
-      for (int i = 0; i < V; i++) value[i] += more[i];
+      for (int i = 0; i < PER_CHUNK; i++) value[i] += residual_values[i];
     }
     store16(y + size_t(row) * n + column, value);
   }
@@ -97,10 +97,10 @@ struct Output {
 template <int BM, int COLUMNS, int THREADS, class T, class Epilogue, class LoadAcc>
 __device__ __forceinline__ void write_tile(const Output<T, Epilogue> &out, unsigned row, unsigned column,
                                            LoadAcc load_acc) {
-  constexpr int V = PER_16_BYTES<T>, CHUNKS = COLUMNS / V, ROWS = Epilogue::ROWS;
+  constexpr int PER_CHUNK = PER_16_BYTES<T>, CHUNKS = COLUMNS / PER_CHUNK, ROWS = Epilogue::ROWS;
   constexpr unsigned STRIDE = THREADS / CHUNKS; // from a row of a thread to its next
   if (out.is_aligned) {
-    unsigned c = threadIdx.x % CHUNKS * V;
+    unsigned c = threadIdx.x % CHUNKS * PER_CHUNK;
     if (column + c >= out.n) return;
 #pragma unroll 1
     for (unsigned first = threadIdx.x / CHUNKS; first < BM && row + first < out.m; first += ROWS * STRIDE) {
@@ -111,7 +111,7 @@ __device__ __forceinline__ void write_tile(const Output<T, Epilogue> &out, unsig
       for (int i = 0; i < ROWS; i++) {
         unsigned r = first + i * STRIDE;
         if (r >= BM || row + r >= out.m) return;
-        float acc[V], up[V];
+        float acc[PER_CHUNK], up[PER_CHUNK];
         load_acc(acc, r, c);
         if (Epilogue::GATED) load_acc(up, r, COLUMNS + c);
         out.write(row + r, column + c, acc, up, residual[i]);

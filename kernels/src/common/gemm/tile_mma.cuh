@@ -187,10 +187,10 @@ struct MmaAccumulators {
     load_floats(acc, p);
 #pragma unroll
     for (int slice = 1; slice < Tile::SLICES; slice++) {
-      float more[N];
-      load_floats(more, p + slice * Tile::BM * Tile::PITCH);
+      float other_slice[N];
+      load_floats(other_slice, p + slice * Tile::BM * Tile::PITCH);
 #pragma unroll
-      for (int i = 0; i < N; i++) acc[i] += more[i];
+      for (int i = 0; i < N; i++) acc[i] += other_slice[i];
     }
   }
   template <int N>

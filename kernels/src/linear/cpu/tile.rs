@@ -1,4 +1,4 @@
-//! The micro-kernel: the accumulators of a tile of y stay in registers for all of K.
+//! The micro-kernel for weights packed in panels: the accumulators of a tile of y stay in registers for all of K.
 //!
 //! One step along K uses a step of a panel of w, two vectors, and a broadcast element of each row of x: for
 //! 14 rows, 16 loads and 28 multiply-adds. A core starts two of either per cycle, so multiply-adds and not

@@ -1,4 +1,4 @@
-// Level 3 of linear in CUDA C++, to be read: the kernel of linear.ptx, sum by sum, without its registers and addresses.
+// Level 3 of linear, in CUDA C++ to be read: the kernel of linear.ptx, sum by sum, without its registers and addresses.
 // What is launched is linear.ptx, whose header says what the tile is for and where it loses. A test holds the two to one
 // answer, bit by bit.
 //

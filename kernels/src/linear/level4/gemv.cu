@@ -1,9 +1,9 @@
-// linear, level 4, for up to 8 rows of x, f32 and bf16: y = x·wᵀ + b + r, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ).
-// x (M, K), w (N, K), or (2F, K) with the rows of Wg above those of Wu, b (N) or none, the residual r (M, N) or
-// none, y (M, N) or (M, F).
+// Level 4 of linear, for up to 8 rows of x, f32 and bf16: a warp multiplies a few rows of w by all rows of x.
+//   y = x·wᵀ + b + r, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ)
+// x (M, K), w (N, K), or (2F, K) with Wg above Wu, b (N) or none, the residual r (M, N) or none, y (M, N) or (M, F).
 //
-// Against level 3, whose tile of 32 rows has one to compute when a token is decoded, and whose blocks, few of
-// them, read w in small steps with barriers between.
+// Against level 3: its tile has 32 rows and one of them is used in decode; its few blocks read w in small steps with
+// barriers between.
 //   - With few rows a matmul is as fast as w can be read. There is nothing to share, so there is no shared
 //     memory: a warp has a few rows of w, its lanes read 16 bytes each, and shuffles add the lanes' sums.
 //   - An element of w is multiplied by all rows of x while it is in a register: w is read once. x comes from L1.
@@ -21,33 +21,33 @@
 
 constexpr int WARPS = 4;
 
-// Rows of w per warp for up to M rows of x: more where each element of x that is loaded is then used more often.
+// Rows of w per warp, for up to M rows of x: each loaded element of x is used that often.
 template <int M>
 constexpr int ROWS_OF_W = M > 4 ? 4 : 2;
 // Steps of K in flight at once: fewer where a step is long.
 template <int M>
 constexpr int UNROLL = M > 1 ? 1 : 2;
 
-// The dot products of the N rows `w` with the m ≤ M rows of x, in every lane. Rows of x past the end repeat the last.
-template <int M, int N, class T>
-__device__ __forceinline__ void dots(float (&acc)[N][M], const T *x, const T *const (&w)[N], bool is_aligned,
+// The dot products of the R rows `w` with the m ≤ M rows of x, in every lane. Rows of x past the end repeat the last.
+template <int M, int R, class T>
+__device__ __forceinline__ void dots(float (&acc)[R][M], const T *x, const T *const (&w)[R], bool is_aligned,
                                      unsigned m, unsigned k) {
-  constexpr int V = PER_16_BYTES<T>, STEPS = UNROLL<M>;
+  constexpr int PER_CHUNK = PER_16_BYTES<T>, STEPS = UNROLL<M>;
   auto row = [&](unsigned i) { return x + size_t(min(i, m - 1)) * k; };
   if (is_aligned) {
 #pragma unroll STEPS
-    for (unsigned at = lane_id() * V; at < k; at += WARP * V) {
-      float b[N][V];
+    for (unsigned at = lane_id() * PER_CHUNK; at < k; at += WARP * PER_CHUNK) {
+      float w_values[R][PER_CHUNK];
 #pragma unroll
-      for (int j = 0; j < N; j++) load16(w[j] + at, b[j]);
+      for (int j = 0; j < R; j++) load16(w[j] + at, w_values[j]);
 #pragma unroll
       for (int i = 0; i < M; i++) {
-        float a[V];
-        load16(row(i) + at, a);
+        float x_values[PER_CHUNK];
+        load16(row(i) + at, x_values);
 #pragma unroll
-        for (int j = 0; j < N; j++)
+        for (int j = 0; j < R; j++)
 #pragma unroll
-          for (int v = 0; v < V; v++) acc[j][i] += a[v] * b[j][v];
+          for (int v = 0; v < PER_CHUNK; v++) acc[j][i] += x_values[v] * w_values[j][v];
       }
     }
   } else {
@@ -56,10 +56,10 @@ __device__ __forceinline__ void dots(float (&acc)[N][M], const T *x, const T *co
 #pragma unroll
       for (int i = 0; i < M; i++)
 #pragma unroll
-        for (int j = 0; j < N; j++) acc[j][i] += widen(row(i)[at]) * widen(w[j][at]);
+        for (int j = 0; j < R; j++) acc[j][i] += widen(row(i)[at]) * widen(w[j][at]);
   }
 #pragma unroll
-  for (int j = 0; j < N; j++)
+  for (int j = 0; j < R; j++)
 #pragma unroll
     for (int i = 0; i < M; i++) acc[j][i] = warp_sum(acc[j][i]);
 }
@@ -69,32 +69,32 @@ __device__ __forceinline__ void dots(float (&acc)[N][M], const T *x, const T *co
 template <int M, class T, class Epilogue>
 __device__ __forceinline__ void gemv(const T *x, const T *w, Epilogue epilogue, T *y, unsigned m, unsigned n,
                                      unsigned k, const T *residual = nullptr) {
-  constexpr int N = ROWS_OF_W<M>, COLUMNS = Epilogue::GATED ? N / 2 : N;
+  constexpr int R = ROWS_OF_W<M>, COLUMNS = Epilogue::GATED ? R / 2 : R;
   unsigned column = (blockIdx.x * WARPS + threadIdx.x / WARP) * COLUMNS;
   if (column >= n) return;
-  const T *row[N];
+  const T *row[R];
 #pragma unroll
-  for (int j = 0; j < N; j++) row[j] = w + (size_t(j / COLUMNS) * n + min(column + j % COLUMNS, n - 1)) * k;
+  for (int j = 0; j < R; j++) row[j] = w + (size_t(j / COLUMNS) * n + min(column + j % COLUMNS, n - 1)) * k;
   // Lane i·COLUMNS + j writes element (i, j). It loads the residual's element first, so that the load is in flight
   // during the dot products.
   auto offset = [&](unsigned i, unsigned j) { return size_t(i) * n + column + j; };
   auto writes = [&](unsigned i, unsigned j) { return i < m && column + j < n; };
-  T more{};
+  T residual_value{};
   if (residual) {
     unsigned i = lane_id() / COLUMNS, j = lane_id() % COLUMNS;
-    if (writes(i, j)) more = load_early(residual + offset(i, j));
+    if (writes(i, j)) residual_value = load_early(residual + offset(i, j));
   }
-  float acc[N][M] = {};
+  float acc[R][M] = {};
   dots(acc, x, row, aligned(x) && aligned(w) && k % PER_16_BYTES<T> == 0, m, k);
 
   unsigned i = lane_id() / COLUMNS, j = lane_id() % COLUMNS;
-  float s = 0.f, up = 0.f;
+  float s = 0.f, up = 0.f; // registers have no index: each lane picks its own element
 #pragma unroll
   for (int e = 0; e < M * COLUMNS; e++)
-    if (lane_id() == e) s = acc[e % COLUMNS][e / COLUMNS], up = acc[N - COLUMNS + e % COLUMNS][e / COLUMNS];
+    if (lane_id() == e) s = acc[e % COLUMNS][e / COLUMNS], up = acc[R - COLUMNS + e % COLUMNS][e / COLUMNS];
   if (!writes(i, j)) return;
   float value = epilogue(s, up, i, column + j);
-  store(y + offset(i, j), residual ? value + widen(more) : value);
+  store(y + offset(i, j), residual ? value + widen(residual_value) : value);
 }
 
 // A kernel of each epilogue, for up to M rows of x.

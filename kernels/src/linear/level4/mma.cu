@@ -1,6 +1,6 @@
-// linear, level 4, bf16 on tensor cores: y = x·wᵀ + b + r, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ). x (M, K),
-// w (N, K), or (2F, K) with the rows of Wg above those of Wu, b (N) or none, the residual r (M, N) or none,
-// y (M, N) or (M, F).
+// Level 4 of linear, bf16: tiles on tensor cores.
+//   y = x·wᵀ + b + r, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ)
+// x (M, K), w (N, K), or (2F, K) with Wg above Wu, b (N) or none, the residual r (M, N) or none, y (M, N) or (M, F).
 //
 // Against level 3, whose bf16 is f32 arithmetic on half the bytes; see common/gemm/tile_mma.cuh.
 //   - Tensor cores multiply bf16 as it is and add in f32: 2048 multiply-adds per instruction of a warp.
@@ -8,8 +8,8 @@
 //   - The largest tile is 128×128: global memory and L2 then give 2·M·N·K/128 elements instead of 2·M·N·K/32.
 //
 // Prediction: for 16 columns of K a block's four warps read 16 KiB of shared memory, and cp.async writes 8 KiB: 192
-// cycles. Their 128 mma take 256 cycles on an A100, which is compute-bound, and would take 128 on an H200, where shared
-// memory so allows two thirds of the peak. Smaller tiles, for fewer than two blocks per SM, are bound by the L2 cache.
+// cycles. Their 128 mma take 256 cycles on an A100, which is compute-bound, and would take 128 on an H200, so shared
+// memory limits it to two thirds of the peak there. Smaller tiles, for fewer than two blocks per SM, are bound by L2.
 // Where it loses: to PyTorch, that is cuBLAS, wherever no epilogue saves a launch: most for large matmuls, where cuBLAS
 // has wgmma, and for a hundred or two rows of x (kernels/generated/linear/level4/mma.md), where all tiles fit the SMs
 // at once, each waits for its own copies from L2, and cuBLAS has more shapes of tiles. Level 5 chooses among more.

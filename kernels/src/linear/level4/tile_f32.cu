@@ -1,6 +1,6 @@
-// linear, level 4, f32: y = x·wᵀ + b + r, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ). x (M, K), w (N, K), or (2F, K)
-// with the rows of Wg above those of Wu, b (N) or none, the residual r (M, N) or none, y (M, N) or (M, F), all
-// row-major.
+// Level 4 of linear, f32: tiles in registers, up to 8×8 accumulators per thread.
+//   y = x·wᵀ + b + r, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ)
+// x (M, K), w (N, K), or (2F, K) with Wg above Wu, b (N) or none, the residual r (M, N) or none, y (M, N) or (M, F).
 //
 // Against level 3: a block still computes a tile from rows in shared memory, and still adds the bias to accumulators
 // in registers. What changes is how a thread uses the words that it reads there; see common/gemm/tile_f32.cuh.

@@ -126,7 +126,7 @@ fn in_chain(p: &Problem, facts: &Facts) -> Option<Picked<'static, Run>> {
         return None;
     }
     let mut entries = REGISTRY.entries.iter();
-    let entry = entries.find(|e| e.run == Run::Row && e.may_run(p, facts))?;
+    let entry = entries.find(|e| e.run == Run::RowGemv && e.may_run(p, facts))?;
     let why = Why::Fixed(WHY);
     Some(Picked { entry, why })
 }

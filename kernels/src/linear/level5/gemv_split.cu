@@ -1,6 +1,6 @@
-// linear, level 5, for up to 4 rows of x, f32 and bf16: y = x·wᵀ + b + r, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ).
-// x (M, K), w (N, K), or (2F, K) with the rows of Wg above those of Wu, b (N) or none, the residual r (M, N) or
-// none, y (M, N) or (M, F).
+// Level 5 of linear, for up to 4 rows of x, f32 and bf16: K is split over the warps of a block.
+//   y = x·wᵀ + b + r, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ)
+// x (M, K), w (N, K), or (2F, K) with Wg above Wu, b (N) or none, the residual r (M, N) or none, y (M, N) or (M, F).
 //
 // Against level 4, where each warp has two rows of w for itself: with N = 512 those are 256 warps, two for each SM
 // of an H200, and each goes through K in steps that wait for one another.
@@ -35,39 +35,39 @@ constexpr int STEPS = M * R <= 2 ? 4 : M * R <= 8 ? 2 : 1;
 // last. What the kernel before wrote is read after `wait_for_previous`, which each thread calls once.
 template <int M, int R, class T>
 __device__ __forceinline__ void dots(float (&acc)[R][M], const T *x, const T *const (&w)[R], unsigned m, unsigned k) {
-  constexpr int V = PER_16_BYTES<T>, S = STEPS<M, R>, STEP = THREADS * V;
+  constexpr int PER_CHUNK = PER_16_BYTES<T>, S = STEPS<M, R>, STEP = THREADS * PER_CHUNK;
   auto row = [&](unsigned i) { return x + size_t(min(i, m - 1)) * k; };
-  if (aligned(x) && aligned(w[0]) && k % V == 0) {
-    uint4 b[S][R];
+  if (aligned(x) && aligned(w[0]) && k % PER_CHUNK == 0) {
+    uint4 w_chunks[S][R];
     auto load_w = [&](unsigned from) {
 #pragma unroll
       for (int s = 0; s < S; s++)
 #pragma unroll
-        for (int j = 0; j < R; j++) b[s][j] = load16_at_once(w[j] + from + s * STEP, from + s * STEP < k);
+        for (int j = 0; j < R; j++) w_chunks[s][j] = load16_at_once(w[j] + from + s * STEP, from + s * STEP < k);
     };
-    unsigned from = threadIdx.x * V;
+    unsigned from = threadIdx.x * PER_CHUNK;
     load_w(from);
     wait_for_previous();
 #pragma unroll 1
     while (from < k) {
-      uint4 a[S][M];
+      uint4 x_chunks[S][M];
 #pragma unroll
       for (int s = 0; s < S; s++)
 #pragma unroll
-        for (int i = 0; i < M; i++) a[s][i] = load16_again(row(i) + from + s * STEP, from + s * STEP < k);
+        for (int i = 0; i < M; i++) x_chunks[s][i] = load16_again(row(i) + from + s * STEP, from + s * STEP < k);
 #pragma unroll
       for (int s = 0; s < S; s++) {
-        float weight[R][V];
+        float w_values[R][PER_CHUNK];
 #pragma unroll
-        for (int j = 0; j < R; j++) unpack16<T>(b[s][j], weight[j]);
+        for (int j = 0; j < R; j++) unpack16<T>(w_chunks[s][j], w_values[j]);
 #pragma unroll
         for (int i = 0; i < M; i++) {
-          float v[V];
-          unpack16<T>(a[s][i], v);
+          float x_values[PER_CHUNK];
+          unpack16<T>(x_chunks[s][i], x_values);
 #pragma unroll
           for (int j = 0; j < R; j++)
 #pragma unroll
-            for (int e = 0; e < V; e++) acc[j][i] += v[e] * weight[j][e];
+            for (int e = 0; e < PER_CHUNK; e++) acc[j][i] += x_values[e] * w_values[j][e];
         }
       }
       from += S * STEP;
@@ -102,10 +102,10 @@ __device__ __forceinline__ void gemv_split(const T *x, const T *w, Epilogue epil
   // load is in flight meanwhile.
   auto offset = [&](unsigned i, unsigned j) { return size_t(i) * n + column + j; };
   auto writes = [&](unsigned i, unsigned j) { return i < m && column + j < n; };
-  T more{};
+  T residual_value{};
   if (residual) {
     unsigned i = threadIdx.x / COLUMNS, j = threadIdx.x % COLUMNS;
-    if (writes(i, j)) more = load_early(residual + offset(i, j));
+    if (writes(i, j)) residual_value = load_early(residual + offset(i, j));
   }
 #pragma unroll
   for (int j = 0; j < R; j++)
@@ -121,7 +121,7 @@ __device__ __forceinline__ void gemv_split(const T *x, const T *w, Epilogue epil
 #pragma unroll
   for (int p = 0; p < WARPS; p++) s += part[p][j][i], up += part[p][R - COLUMNS + j][i];
   float value = epilogue(s, up, i, column + j);
-  store(y + offset(i, j), residual ? value + widen(more) : value);
+  store(y + offset(i, j), residual ? value + widen(residual_value) : value);
 }
 
 // A kernel of each epilogue, for up to M rows of x and COLUMNS columns of y per block.

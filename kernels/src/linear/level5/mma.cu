@@ -1,6 +1,6 @@
-// linear, level 5, on tensor cores, f32 too: y = x·wᵀ + b + r, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ).
-// x (M, K), w (N, K), or (2F, K) with the rows of Wg above those of Wu, b (N) or none, the residual r (M, N) or
-// none, y (M, N) or (M, F), all row-major.
+// Level 5 of linear, f32 and bf16: tiles on tensor cores, and small tiles whose warps share K.
+//   y = x·wᵀ + b + r, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ)
+// x (M, K), w (N, K), or (2F, K) with Wg above Wu, b (N) or none, the residual r (M, N) or none, y (M, N) or (M, F).
 //
 // Against level 4:
 //   - A product of two f32 is three of TF32, with the accuracy of f32, instead of an FFMA for each multiply-add of a

@@ -40,27 +40,28 @@ use wgmma::Wgmma;
 /// An implementation of x·wᵀ and its epilogue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Run {
-    /// Level 4, whichever of its kernels it chooses.
+    /// Level 4, whichever of its kernels it chooses: in tables `linear_level4`.
     Level4,
-    /// Level 4's tile of this index.
+    /// Level 4's tile of this index: `level4/tile_f32.cu` or `level4/mma.cu`, in tables such as `linear_level4_f32_64x64`.
     Tile(usize),
-    /// Level 4's kernel for a few rows of x.
+    /// Level 4's kernel for a few rows of x: `level4/gemv.cu`, in tables `linear_level4_decode`.
     Gemv,
-    /// A few rows of x, K split over the warps of a block.
+    /// A few rows of x, K split over the warps of a block: `gemv_split.cu`, in tables `linear_level5_split_1` and `_4`.
     GemvSplit(GemvSplit),
-    /// One row of x, one warp per row of w with all of it in flight.
-    Row,
-    /// A tile on tensor cores; in f32 each product is three of TF32.
+    /// One row of x, one warp per row of w with all of it in flight: `row_gemv.cu`, in tables `linear_level5_row`.
+    RowGemv,
+    /// A tile on tensor cores; in f32 each product is three of TF32: `mma.cu`, in tables such as
+    /// `linear_tf32x3_level5_128x64`.
     Mma(Mma),
-    /// A tile on Hopper's tensor cores.
+    /// A tile on Hopper's tensor cores: `wgmma.cu`, in tables such as `linear_bf16_level5_128x192`.
     Wgmma(Wgmma),
-    /// A tile of `matmul` on w as a transposed view.
+    /// A tile of `matmul` on w as a transposed view: `matmul/level5.cu`, in tables the names of that op.
     Small(matmul::level5::Tile),
-    /// candle's matmul, which is cuBLAS's, then the epilogue in kernels of its own.
+    /// candle's matmul, which is cuBLAS's, then the epilogue in kernels of its own: in tables `candle`.
     Candle,
-    /// cuBLASLt's matmul with bias and residual, then the activation in kernels of its own.
+    /// cuBLASLt's matmul with bias and residual, then the activation in kernels of its own: in tables `cublaslt`.
     CublasLt,
-    /// Level 4's panels on a CPU, by so many threads.
+    /// Level 4's panels on a CPU, by so many threads: in tables `linear_level5_one_thread` and `linear_level5_threads`.
     Panels(Threads),
 }
 

@@ -1,6 +1,7 @@
-// RMSNorm and linear in one launch, level 5, for one row of x, f32 and bf16: y = h·wᵀ + b, and silu(h·Wgᵀ) ⊙ (h·Wuᵀ),
-// where h = x/√(mean(x²) + eps) ⊙ g. x and g (K), w (N, K), or (2F, K) with the rows of Wg above those of Wu, b (N)
-// or none, y (N) or (F). K is a multiple of 16 bytes' elements; x, g and w are 16-byte aligned.
+// Level 5 of linear, for one row of x and its RMSNorm, f32 and bf16: both in one launch.
+//   y = h·wᵀ + b, or silu(h·Wgᵀ) ⊙ (h·Wuᵀ), where h = x/√(mean(x²) + eps) ⊙ g
+// x and g (K), w (N, K), or (2F, K) with the rows of Wg above those of Wu, b (N) or none, y (N) or (F). K is a multiple
+// of 16 bytes' elements; x, g and w are 16-byte aligned.
 //
 // Against level 4, where the norm is a launch and the GEMV another: in a decode step each takes two or three
 // microseconds and most of them are latency, not traffic.
@@ -12,13 +13,12 @@
 //
 // Prediction: one trip to memory, the shuffles and the launch: about 2 µs for w of a few MB, instead of 2.4 for the norm
 // and 2.4 to 3 for the GEMV. A large w takes the time of a copy.
-//   - In a decode step w and g are in flight while the kernel that computes x still runs (common/overlap.cuh). Prediction:
-//     a launch costs 1.4 to 1.6 µs in place of 2.2 to 2.4, as in a program of its own on an H200.
+//   - In a decode step w and g are in flight while the kernel that computes x still runs (common/overlap.cuh): a launch
+//     costs 1.4 to 1.6 µs instead of 2.2 to 2.4, as in a program of its own on an H200. Outcome: book/chapters/level5.md.
 // To be faster: bulk copies to shared memory in place of loads to registers, which limit R.
 //
 // Compiled for sm_75 and sm_90: from sm_90 on, a launch may overlap with the one before.
-//
-// Bytes moved: 4 or 2 times (N·K + N + 2·K + N), x and g mostly from L2. Launch: R rows of w per warp, 4 warps a block.
+// Bytes moved: 4 or 2 times (N·K + N + 2·K + N), x and g mostly from L2. Launch: R rows of w per warp, 4 warps per block.
 #include "common/overlap.cuh"
 #include "common/warp.cuh"
 #include "linear/parameters.cuh"
@@ -29,14 +29,14 @@ constexpr int WARPS = 4;
 template <int CHUNKS, int R, class T, class Epilogue>
 __device__ __forceinline__ void norm_gemv(const T *x, const T *g, const T *w, Epilogue epilogue, T *y, unsigned n,
                                           unsigned k, float inverse_k, float eps) {
-  constexpr int V = PER_16_BYTES<T>, ROWS = Epilogue::GATED ? 2 * R : R;
+  constexpr int PER_CHUNK = PER_16_BYTES<T>, ROWS = Epilogue::GATED ? 2 * R : R;
   let_next_start();
   unsigned column = (blockIdx.x * WARPS + threadIdx.x / WARP) * R;
   if (column >= n) return;
   auto load_row = [&](const T *row, uint4(&chunks)[CHUNKS]) {
 #pragma unroll
     for (int c = 0; c < CHUNKS; c++) {
-      unsigned at = (c * WARP + lane_id()) * V;
+      unsigned at = (c * WARP + lane_id()) * PER_CHUNK;
       chunks[c] = load16_at_once(row + at, at < k);
     }
   };
@@ -52,17 +52,17 @@ __device__ __forceinline__ void norm_gemv(const T *x, const T *g, const T *w, Ep
   float squares = 0.f, dots[ROWS] = {};
 #pragma unroll
   for (int c = 0; c < CHUNKS; c++) {
-    float h[V], gain[V];
+    float h[PER_CHUNK], gain[PER_CHUNK];
     unpack16<T>(x_chunks[c], h);
     unpack16<T>(g_chunks[c], gain);
 #pragma unroll
-    for (int v = 0; v < V; v++) squares += h[v] * h[v], h[v] *= gain[v];
+    for (int v = 0; v < PER_CHUNK; v++) squares += h[v] * h[v], h[v] *= gain[v];
 #pragma unroll
     for (int j = 0; j < ROWS; j++) {
-      float weight[V];
+      float weight[PER_CHUNK];
       unpack16<T>(w_chunks[j][c], weight);
 #pragma unroll
-      for (int v = 0; v < V; v++) dots[j] += h[v] * weight[v];
+      for (int v = 0; v < PER_CHUNK; v++) dots[j] += h[v] * weight[v];
     }
   }
   float scale = rsqrtf(warp_sum(squares) * inverse_k + eps);

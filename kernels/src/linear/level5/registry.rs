@@ -33,7 +33,7 @@ pub static REGISTRY: Registry<Run> = Registry {
         Entry {
             name: "linear_level5_row",
             can: row_gemv::can,
-            run: Run::Row,
+            run: Run::RowGemv,
         },
         tile_f32("linear_level4_f32_64x64", 0),
         tile_f32("linear_level4_f32_32x32", 1),

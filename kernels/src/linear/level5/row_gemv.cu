@@ -1,5 +1,6 @@
-// linear, level 5, for one row of x, f32 and bf16: y = x·wᵀ + b + r. x (K), w (N, K), b (N) or none, the residual r (N) or
-// none, y (N). K is a multiple of 16 bytes' elements; x and w are 16-byte aligned.
+// Level 5 of linear, for one row of x, f32 and bf16: one warp per row of w, with all of the row in flight at once.
+//   y = x·wᵀ + b + r        x (K), w (N, K), b (N) or none, the residual r (N) or none, y (N)
+// K is a multiple of 16 bytes' elements; x and w are 16-byte aligned.
 //
 // Against gemv_split.cu, whose block splits K over four warps and adds their sums in shared memory: in a decode step the
 // matmuls after attention and at the end of the MLP have 512 or 576 rows of w, a warp for each of them fits on the GPU at
@@ -10,11 +11,10 @@
 //     the residual come after the wait, then conversions and products.
 //
 // Prediction: 1.4 to 1.6 µs per launch in a chain, as measured for such a matmul in a program of its own on an H200, where
-// launches that wait for each other take 2.2 to 2.4. Alone, as gemv_split.cu.
+// launches that wait for each other take 2.2 to 2.4. Alone, as gemv_split.cu. Outcome: book/chapters/level5.md.
 // To be faster: the matmuls of a block in one cluster, which exchanges rows of x through shared memory.
 //
-// Bytes moved: 4 or 2 times (N·K + K, mostly from L2, + 3·N). Launch: one warp per row of w, 4 warps a block.
-//
+// Bytes moved: 4 or 2 times (N·K + K, mostly from L2, + 3·N). Launch: one warp per row of w, 4 warps per block.
 // Compiled for sm_75 and sm_90: from sm_90 on, a launch may overlap with the one before.
 #include "common/overlap.cuh"
 #include "common/warp.cuh"
@@ -26,7 +26,7 @@ constexpr int WARPS = 4;
 template <int CHUNKS, class T>
 __device__ __forceinline__ void row_gemv(const T *x, const T *w, const T *b, const T *residual, T *y, unsigned n,
                                          unsigned k) {
-  constexpr int V = PER_16_BYTES<T>;
+  constexpr int PER_CHUNK = PER_16_BYTES<T>;
   let_next_start();
   unsigned column = blockIdx.x * WARPS + threadIdx.x / WARP;
   if (column >= n) return;
@@ -34,29 +34,29 @@ __device__ __forceinline__ void row_gemv(const T *x, const T *w, const T *b, con
   uint4 w_chunks[CHUNKS], x_chunks[CHUNKS];
 #pragma unroll
   for (int c = 0; c < CHUNKS; c++) {
-    unsigned at = (c * WARP + lane_id()) * V;
+    unsigned at = (c * WARP + lane_id()) * PER_CHUNK;
     w_chunks[c] = load16_at_once(row + at, at < k);
   }
-  float more = b ? load_at_once(b + column) : 0.f;
+  float addend = b ? load_at_once(b + column) : 0.f;
   wait_for_previous();
-  if (residual) more += load_at_once(residual + column);
+  if (residual) addend += load_at_once(residual + column);
 #pragma unroll
   for (int c = 0; c < CHUNKS; c++) {
-    unsigned at = (c * WARP + lane_id()) * V;
+    unsigned at = (c * WARP + lane_id()) * PER_CHUNK;
     x_chunks[c] = load16_at_once(x + at, at < k);
   }
   await_all(x_chunks, k >> 31);
   float sums[4] = {}; // of four sums, no product waits for the one before it
 #pragma unroll
   for (int c = 0; c < CHUNKS; c++) {
-    float v[V], weight[V];
+    float v[PER_CHUNK], weight[PER_CHUNK];
     unpack16<T>(x_chunks[c], v);
     unpack16<T>(w_chunks[c], weight);
 #pragma unroll
-    for (int e = 0; e < V; e++) sums[e % 4] += v[e] * weight[e];
+    for (int e = 0; e < PER_CHUNK; e++) sums[e % 4] += v[e] * weight[e];
   }
   float sum = warp_sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
-  if (lane_id() == 0) store(y + column, sum + more);
+  if (lane_id() == 0) store(y + column, sum + addend);
 }
 
 // A kernel for rows of w of up to CHUNKS chunks per lane.

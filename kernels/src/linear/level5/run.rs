@@ -25,7 +25,7 @@ impl Call<'_> {
             (Form::Gpu(w), Run::Tile(tile)) => level4::launch_tile(&self.gemm(w), tile),
             (Form::Gpu(w), Run::Gemv) => level4::gemv::launch(&self.gemm(w)),
             (Form::Gpu(w), Run::GemvSplit(split)) => split.launch(&self.gemm(w)),
-            (Form::Gpu(w), Run::Row) => row_gemv::launch(&self.gemm(w)),
+            (Form::Gpu(w), Run::RowGemv) => row_gemv::launch(&self.gemm(w)),
             (Form::Gpu(w), Run::Mma(mma)) => mma.launch(&self.gemm(w)),
             (Form::Gpu(w), Run::Wgmma(wgmma)) => wgmma.launch(&self.gemm(w)),
             (Form::Gpu(w), Run::Small(tile)) => self.small(w, tile),

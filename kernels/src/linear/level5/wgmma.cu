@@ -1,6 +1,7 @@
-// linear, level 5, bf16 on Hopper: y = x·wᵀ + b + r, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ). x (M, K), w (N, K),
-// or (2F, K) with the rows of Wg above those of Wu, b (N) or none, the residual r (M, N) or none, y (M, N) or
-// (M, F). K and N (F) are multiples of 8, and x, w, y, b and r are 16-byte aligned.
+// Level 5 of linear, bf16 on Hopper: tiles by wgmma, which TMA brings to shared memory.
+//   y = x·wᵀ + b + r, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ)
+// x (M, K), w (N, K), or (2F, K) with Wg above Wu, b (N) or none, the residual r (M, N) or none, y (M, N) or (M, F).
+// K and N (F) are multiples of 8, and x, w, y, b and r are 16-byte aligned.
 //
 // Against level 4, whose instructions are those of sm_80; see wgmma_tile.cuh.
 //   - wgmma reads both operands from shared memory: no warp loads them, and only accumulators are in registers.

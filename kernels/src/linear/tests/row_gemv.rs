@@ -66,11 +66,11 @@ fn compare(
         };
         let what = format!("{n}×{k} {dtype:?} {device:?} {shifted} {bias} {residual}");
         if dtype == DType::F32 && k > 1536 {
-            let error = call.run(Run::Row).expect_err("too long").to_string();
+            let error = call.run(Run::RowGemv).expect_err("too long").to_string();
             assert!(error.contains("fit into registers"), "{what}: {error}");
             continue;
         }
-        let y = poisoned(|| call.run(Run::Row))?;
+        let y = poisoned(|| call.run(Run::RowGemv))?;
         let more = |i: usize| {
             let bias = if bias { b64[i] } else { 0. };
             bias + if residual { r64[i] } else { 0. }

@@ -1,5 +1,5 @@
-//! The micro-kernel: the accumulators of a few rows and one or two vectors of columns stay in registers for
-//! all of K. `linear/cpu/tile.rs` does the same with packed operands.
+//! The micro-kernel for a B that is read in place: the accumulators of a few rows and one or two vectors of
+//! columns stay in registers for all of K. `linear/cpu/tile.rs` does the same with packed operands.
 
 use std::mem::MaybeUninit;
 

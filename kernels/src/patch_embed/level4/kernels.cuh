@@ -21,7 +21,7 @@ __device__ __forceinline__ void patch_embed_tile(const T *pixels, const T *w, To
       NAME(const TILE::T *__restrict__ pixels, const TILE::T *__restrict__ w, const TILE::T *__restrict__ b, \
            const TILE::T *__restrict__ class_token, const TILE::T *__restrict__ positions,                   \
            TILE::T *__restrict__ y, unsigned m, unsigned c, unsigned k, unsigned tokens, unsigned patch,     \
-           unsigned height, unsigned width, unsigned picture) {                                              \
+           unsigned height, unsigned width, unsigned image) {                                                \
     patch_embed_tile<TILE>(pixels, w, Token<TILE::T>{b, class_token, positions, tokens, c}, y, m, k,         \
-                           Cut{tokens, patch, height, width, picture});                                      \
+                           Cut{tokens, patch, height, width, image});                                        \
   }

@@ -1,13 +1,13 @@
-// patch_embed, level 4, bf16 on tensor cores: y₀ = class + positions₀, yₚ₊₁ = w·patchₚ + b + positionsₚ₊₁,
-// for each picture. pixels (B, 3, H, W), w (C, K) with K = 3·P², b and class (C), positions (1 + n, C), y
-// (B, 1 + n, C), n = H·W/P².
+// Level 4 of patch_embed, bf16: tiles on tensor cores, whose copies gather the patches.
+//   y₀ = class + positions₀, yₚ₊₁ = w·patchₚ + b + positionsₚ₊₁, for each image
+// pixels (B, 3, H, W), w (C, K) with K = 3·P², b and class (C), positions (1 + n, C), y (B, 1 + n, C), n = H·W/P².
 //
 // Against level 3: the tile of linear at level 4 on tensor cores; see common/gemm/tile_mma.cuh. The patch is
 // gathered by its copies, 16 bytes at a time where P and W are multiples of 8.
 //
 // Prediction: the rate of linear at level 4, less the divisions that find a column's pixel: three a step
 // and thread.
-// Where it loses: to level 3, on small pictures in small patches (10x3x32x32, below). A step is 128 columns of K
+// Where it loses: to level 3, on small images in small patches (10x3x32x32, below). A step is 128 columns of K
 // and there are 48, and patches 4 pixels wide are gathered an element at a time.
 // To be faster: as linear.
 //

@@ -1,6 +1,6 @@
-// patch_embed, level 4, f32: y₀ = class + positions₀, yₚ₊₁ = w·patchₚ + b + positionsₚ₊₁, for each picture.
-// pixels (B, 3, H, W), w (C, K) with K = 3·P², b and class (C), positions (1 + n, C), y (B, 1 + n, C) with
-// n = H·W/P².
+// Level 4 of patch_embed, f32: linear's tiles, whose fetches gather the patches.
+//   y₀ = class + positions₀, yₚ₊₁ = w·patchₚ + b + positionsₚ₊₁, for each image
+// pixels (B, 3, H, W), w (C, K) with K = 3·P², b and class (C), positions (1 + n, C), y (B, 1 + n, C), n = H·W/P².
 //
 // Against level 3: the tile of linear at level 4, with 64 accumulators per thread; see common/gemm/tile_f32.cuh. The patch is
 // gathered by its fetches, 16 bytes at a time where P and W are multiples of 4, and the three divisions
