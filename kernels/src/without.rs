@@ -80,7 +80,7 @@ impl Idea {
         match name {
             "candle" | "cublaslt" => Some(Self::Libraries),
             "rms_norm_level5" | "layer_norm_level5" => Some(Self::NarrowNorms),
-            "linear_level5_row" => Some(Self::LoadsInFlight),
+            "linear_level5_row_gemv" => Some(Self::LoadsInFlight),
             "attention_step_cluster" => Some(Self::OneLaunchAttention),
             "attention_level5" | "linear_bf16_level5_128x192" | "linear_bf16_level5_128x128" => {
                 Some(Self::Wgmma)

@@ -61,7 +61,7 @@ pub fn add(list: &mut List) {
     for [n, k] in IN_FLIGHT {
         let dtypes = if k > 1536 { &BOTH[1..] } else { &BOTH };
         list.kernel(
-            "linear_level5_row",
+            "linear_level5_row_gemv",
             5,
             dtypes,
             &format!("1×{n}×{k}"),

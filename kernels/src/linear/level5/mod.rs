@@ -44,11 +44,11 @@ pub enum Run {
     Level4,
     /// Level 4's tile of this index: `level4/tile_f32.cu` or `level4/mma.cu`, in tables such as `linear_level4_f32_64x64`.
     Tile(usize),
-    /// Level 4's kernel for a few rows of x: `level4/gemv.cu`, in tables `linear_level4_decode`.
+    /// Level 4's kernel for a few rows of x: `level4/gemv.cu`, in tables `linear_level4_gemv`.
     Gemv,
     /// A few rows of x, K split over the warps of a block: `gemv_split.cu`, in tables `linear_level5_split_1` and `_4`.
     GemvSplit(GemvSplit),
-    /// One row of x, one warp per row of w with all of it in flight: `row_gemv.cu`, in tables `linear_level5_row`.
+    /// One row of x, one warp per row of w with all of it in flight: `row_gemv.cu`, in tables `linear_level5_row_gemv`.
     RowGemv,
     /// A tile on tensor cores; in f32 each product is three of TF32: `mma.cu`, in tables such as
     /// `linear_tf32x3_level5_128x64`.

@@ -24,14 +24,14 @@ pub static REGISTRY: Registry<Run> = Registry {
         panels("linear_level5_one_thread", Threads::One, is_shared),
         panels("linear_level5_threads", Threads::All, is_not_by_all),
         Entry {
-            name: "linear_level4_decode",
+            name: "linear_level4_gemv",
             can: |p, facts| is_f32_or_bf16(p) && facts.at_least((7, 5)) && p.m <= gemv::MAX_ROWS,
             run: Run::Gemv,
         },
         gemv_split("linear_level5_split_1", GEMV_SPLITS[0]),
         gemv_split("linear_level5_split_4", GEMV_SPLITS[1]),
         Entry {
-            name: "linear_level5_row",
+            name: "linear_level5_row_gemv",
             can: row_gemv::can,
             run: Run::RowGemv,
         },

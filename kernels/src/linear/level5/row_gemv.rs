@@ -56,7 +56,7 @@ pub(super) fn launch(gemm: &Gemm) -> Result<Tensor> {
     let Some(entry) = kernel(dtype, shape.k) else {
         let found = format!("K = {} in {}", shape.k, dtype.as_str());
         return Err(mismatch(
-            "linear_level5_row",
+            "linear_level5_row_gemv",
             "rows that fit into registers",
             found,
         ));
