@@ -45,7 +45,9 @@ pub(super) fn count(
     // One word for many lanes needs fewer wavefronts than their bytes, so conflicts are counted by instruction.
     let added = |n: &simt::Counts| {
         let loads = n.shared_load_wavefronts.saturating_sub(n.shared_load_ideal);
-        loads + n.shared_store_wavefronts.saturating_sub(n.shared_store_ideal)
+        loads
+            + n.shared_store_wavefronts
+                .saturating_sub(n.shared_store_ideal)
     };
     let lines = reports.iter().flat_map(|report| &report.lines);
     let conflicts: u64 = lines.map(|line| added(&line.counts)).sum();
