@@ -72,8 +72,11 @@ fn starter(exercise: &Exercise) -> String {
     )
 }
 
-/// The hints, folded.
+/// The hints, folded; empty in a handout without hints.
 fn hints(exercise: &Exercise) -> String {
+    if exercise.spec.hints.is_empty() {
+        return String::new();
+    }
     let mut text = "\n## Hints\n\n".to_owned();
     for (number, hint) in (1..).zip(&exercise.spec.hints) {
         text += &folded("tip", &format!("Hint {number}"), hint);

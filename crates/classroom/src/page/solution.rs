@@ -17,7 +17,11 @@ pub fn folded_solution(exercise: &Exercise) -> String {
     let shown = explained(exercise, solution);
     let mut text = "\n## Solution\n\n".to_owned();
     text += &folded("solution", "The solution, explained", &shown);
-    text += &folded("solution", "Wrong answers that the check rejects", &usual(&wrong));
+    text += &folded(
+        "solution",
+        "Wrong answers that the check rejects",
+        &usual(&wrong),
+    );
     text
 }
 
