@@ -151,7 +151,11 @@ fn a_page_may_lack_the_solution() {
         for region in regions(solution(&exercise)) {
             assert!(!page.contains(&region.lines.join("\n")), "{}", exercise.id);
         }
-        for part in ["## Solution", "Wrong answers that the check rejects", "in a real kernel"] {
+        for part in [
+            "## Solution",
+            "Wrong answers that the check rejects",
+            "in a real kernel",
+        ] {
             assert!(!page.contains(part), "{}: {part}", exercise.id);
         }
     }
