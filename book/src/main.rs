@@ -65,7 +65,7 @@ enum Command {
         /// Open them in the browser; no server is needed
         #[arg(long)]
         open: bool,
-        /// Leave out the solutions and the usual wrong answers of the exercises, for a class that may not see them
+        /// Leave out the solutions and the wrong answers of the exercises, for a class that may not see them
         #[arg(long)]
         without_solutions: bool,
     },

@@ -28,7 +28,7 @@ fn a_book_may_lack_the_solutions() {
         }
         for part in [
             "The solution, explained",
-            "Usual wrong answers",
+            "Wrong answers that the check rejects",
             "no barrier between the steps",
         ] {
             assert_eq!(text.contains(part), shown, "{part}");

@@ -309,6 +309,11 @@ mod tests {
                 "oracle: expected one of",
             ),
             ("title", "tittle", "unknown field `tittle`"),
+            (
+                "hints = [",
+                "hints = [\"a fourth\",",
+                "hints: expected three, or none, found 4",
+            ),
         ] {
             let line = line(replace, with);
             assert!(

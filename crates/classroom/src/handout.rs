@@ -13,21 +13,30 @@ use tempfile::Builder;
 use crate::exercise::{self, Exercise, Language};
 use crate::page::{COMMAND, Solutions, of_session, page, quoted, without_links};
 
+/// Whether a handout has the hints of its exercises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hints {
+    /// On the pages, and one by one from the command `hint`.
+    Shown,
+    /// Nowhere.
+    Hidden,
+}
+
 /// Writes the handout into `folder`, which must not exist yet; on failure nothing is left.
 ///
 /// # Errors
 /// The folder exists, or cannot be written.
-pub fn write(exercises: &[Exercise], folder: &Path) -> Result<(), BadInput> {
+pub fn write(exercises: &[Exercise], folder: &Path, hints: Hints) -> Result<(), BadInput> {
     new_folder(folder, |whole| {
         fs::create_dir(whole.join("pages"))?;
         let command = with_folder(folder);
         fs::write(
             whole.join("README.md"),
-            read_me(exercises, folder, &command),
+            read_me(exercises, folder, &command, hints),
         )?;
         exercises
             .iter()
-            .try_for_each(|exercise| one(exercise, whole, &command))
+            .try_for_each(|exercise| one(exercise, whole, &command, hints))
     })
 }
 
@@ -79,7 +88,8 @@ pub fn is_one(folder: &Path) -> bool {
     exercise::all(folder).is_ok()
 }
 
-fn one(exercise: &Exercise, whole: &Path, command: &str) -> io::Result<()> {
+fn one(exercise: &Exercise, whole: &Path, command: &str, hints: Hints) -> io::Result<()> {
+    let mut exercise = exercise.clone();
     let topic = exercise
         .folder
         .parent()
@@ -87,9 +97,13 @@ fn one(exercise: &Exercise, whole: &Path, command: &str) -> io::Result<()> {
         .unwrap_or_default();
     let folder = whole.join(topic).join(&exercise.id);
     fs::create_dir_all(&folder)?;
-    for name in ["exercise.toml", "page.md"] {
-        fs::copy(exercise.folder.join(name), folder.join(name))?;
+    let mut spec = fs::read_to_string(exercise.folder.join("exercise.toml"))?;
+    if hints == Hints::Hidden {
+        exercise.spec.hints = vec![];
+        spec = without_hints(&spec);
     }
+    fs::write(folder.join("exercise.toml"), spec)?;
+    fs::copy(exercise.folder.join("page.md"), folder.join("page.md"))?;
     if exercise.language == Language::Rust {
         for name in ["check.rs", "calls.rs"] {
             fs::copy(exercise.folder.join(name), folder.join(name))?;
@@ -100,8 +114,20 @@ fn one(exercise: &Exercise, whole: &Path, command: &str) -> io::Result<()> {
     fs::write(
         whole.join("pages").join(format!("{}.md", exercise.id)),
         // Links lead into the book, which a handout does not have.
-        without_links(&page(exercise, Solutions::Hidden)).replace(COMMAND, command),
+        without_links(&page(&exercise, Solutions::Hidden)).replace(COMMAND, command),
     )
+}
+
+/// Returns an `exercise.toml` without the array `hints`, which ends at the first line that begins with its bracket.
+fn without_hints(spec: &str) -> String {
+    let mut is_hint = false;
+    let is_kept = |line: &&str| {
+        is_hint |= line.starts_with("hints = [");
+        let keep = !is_hint;
+        is_hint &= !line.starts_with(']');
+        keep
+    };
+    spec.split_inclusive('\n').filter(is_kept).collect()
 }
 
 /// Returns the start of every command in a handout, which is expected in the workbook's folder under its own
@@ -111,14 +137,19 @@ fn with_folder(folder: &Path) -> String {
     format!("{COMMAND} --exercises {}", quoted(Path::new(name)))
 }
 
-fn read_me(exercises: &[Exercise], folder: &Path, command: &str) -> String {
+fn read_me(exercises: &[Exercise], folder: &Path, command: &str, hints: Hints) -> String {
+    let hints = match hints {
+        Hints::Shown => {
+            "The hints are open: each page below ends with three, and `hint` prints them one by one."
+        }
+        Hints::Hidden => "This folder has no hints.",
+    };
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     let mut text = format!(
         "# Exercises\n\nCopy this folder, `{name}`, into the folder of the workbook, and run there:\n\n```sh\n{command} \
          list\n{command} start\n{command} check\n```\n\nIf the folder is elsewhere or has another name, write its path after \
          `--exercises`. `start` copies an exercise into the folder `my-exercises`. Edit only the lines between REGION and END, \
-         keep the names of the files, and hand in the folder `my-exercises`.\n\nThe hints are open: each page below ends with \
-         three, and `hint` prints them one by one. This folder has no solutions.\n\n"
+         keep the names of the files, and hand in the folder `my-exercises`.\n\n{hints} This folder has no solutions.\n\n"
     );
     for exercise in exercises {
         let (id, spec) = (&exercise.id, &exercise.spec);

@@ -230,9 +230,13 @@ impl Learner {
     /// Returns the number and text of the next hint; after the last one, the last one again.
     ///
     /// # Errors
-    /// The folder cannot be written, or the file in it is not a progress.
+    /// The exercise has no hints, the folder cannot be written, or the file in it is not a progress.
     pub fn hint<'e>(&mut self, exercise: &'e Exercise) -> Result<(usize, &'e str), BadInput> {
         let hints = &exercise.spec.hints;
+        if hints.is_empty() {
+            let found = "a handout without hints; ask your teacher";
+            return Err(BadInput::new(&exercise.id, "hints", found));
+        }
         let mut number = 0;
         self.keep(|progress| {
             let taken = progress.hints.entry(exercise.id.clone()).or_default();

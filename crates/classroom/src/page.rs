@@ -14,7 +14,7 @@ pub use tables::{Minutes, session, table};
 use crate::exercise::{Exercise, Language};
 use crate::spec::Spec;
 
-/// Whether a page has the solution and the usual wrong answers, folded.
+/// Whether a page has the solution and the wrong answers that the check rejects, folded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Solutions {
     /// For learners who may look them up.
@@ -38,7 +38,7 @@ pub fn quoted(path: &Path) -> String {
 }
 
 /// Formats an exercise's page: task, starter, checks and hints, and, where they are shown, the solution and the
-/// usual wrong answers. Links lead where those of the task do, from its folder in the repository.
+/// wrong answers that the check rejects. Links lead where those of the task do, from its folder in the repository.
 pub fn page(exercise: &Exercise, solutions: Solutions) -> String {
     let mut text = overview(exercise) + &starter(exercise);
     text += &format!("\n## What is checked\n\n{}\n", checked(exercise));
@@ -72,8 +72,11 @@ fn starter(exercise: &Exercise) -> String {
     )
 }
 
-/// The hints, folded.
+/// The hints, folded; empty in a handout without hints.
 fn hints(exercise: &Exercise) -> String {
+    if exercise.spec.hints.is_empty() {
+        return String::new();
+    }
     let mut text = "\n## Hints\n\n".to_owned();
     for (number, hint) in (1..).zip(&exercise.spec.hints) {
         text += &folded("tip", &format!("Hint {number}"), hint);

@@ -61,8 +61,9 @@ pub struct Spec {
     pub kind: Kind,
     /// What the learner can do afterwards.
     pub objective: String,
-    /// Hints, from a nudge to nearly the solution.
-    pub hints: [String; 3],
+    /// Three hints, from a nudge to nearly the solution; none in a handout without hints.
+    #[serde(default)]
+    pub hints: Vec<String>,
     /// Descriptions of what a Rust exercise's check tests.
     #[serde(default)]
     pub checked: Vec<String>,
@@ -104,6 +105,9 @@ impl Spec {
     /// # Errors
     /// The first value that no exercise can have.
     pub fn check(&self) -> Result<(), BadInput> {
+        if ![0, 3].contains(&self.hints.len()) {
+            return Err(BadInput::new("hints", "three, or none", self.hints.len()));
+        }
         for kernel in &self.kernels {
             let of = |key: &str| format!("kernel {}: {key}", kernel.entry);
             let tolerance = kernel.tolerance;

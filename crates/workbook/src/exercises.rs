@@ -171,6 +171,9 @@ enum Command {
         /// Only exercises of this session of the syllabus
         #[arg(long, value_name = "N")]
         session: Option<u8>,
+        /// Leave out the hints: the pages have none, and `hint` gives none
+        #[arg(long)]
+        no_hints: bool,
     },
     /// For teachers: check a folder of submissions, or one folder per student
     #[command(after_help = BY)]
@@ -318,7 +321,11 @@ pub fn run(args: &ExercisesArgs) -> Result<bool> {
         Some(Command::Hint(_)) => learn::hint(&exercises, place, name),
         Some(Command::Reset(_)) => learn::reset(&exercises, place, name),
         Some(Command::Solution { reveal, .. }) => learn::solution(&exercises, place, name, *reveal),
-        Some(Command::Handout { to, session }) => teach::handout(exercises, to, *session),
+        Some(Command::Handout {
+            to,
+            session,
+            no_hints,
+        }) => teach::handout(exercises, to, *session, !no_hints),
         Some(Command::Grade(grade)) => teach::grade(&exercises, place, grade),
         Some(Command::Verdict {
             name,

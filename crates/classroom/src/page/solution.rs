@@ -1,4 +1,4 @@
-//! The folded parts at the end of a page: the solution, explained, and the usual wrong answers.
+//! The folded parts at the end of a page: the solution, explained, and the wrong answers that the check rejects.
 
 use super::{fence, folded};
 use crate::exercise::{Exercise, Language};
@@ -17,7 +17,11 @@ pub fn folded_solution(exercise: &Exercise) -> String {
     let shown = explained(exercise, solution);
     let mut text = "\n## Solution\n\n".to_owned();
     text += &folded("solution", "The solution, explained", &shown);
-    text += &folded("solution", "Usual wrong answers", &usual(&wrong));
+    text += &folded(
+        "solution",
+        "Wrong answers that the check rejects",
+        &usual(&wrong),
+    );
     text
 }
 

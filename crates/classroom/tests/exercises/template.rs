@@ -106,7 +106,7 @@ fn pages_have_one_order() {
             "<summary>Hint 3</summary>",
             "\n## Solution\n",
             "<summary>The solution, explained</summary>",
-            "<summary>Usual wrong answers</summary>",
+            "<summary>Wrong answers that the check rejects</summary>",
         ];
         let places: Vec<_> = parts.iter().map(|part| page.find(part)).collect();
         let all_there = places.iter().all(Option::is_some);
@@ -151,7 +151,11 @@ fn a_page_may_lack_the_solution() {
         for region in regions(solution(&exercise)) {
             assert!(!page.contains(&region.lines.join("\n")), "{}", exercise.id);
         }
-        for part in ["## Solution", "Usual wrong answers", "in a real kernel"] {
+        for part in [
+            "## Solution",
+            "Wrong answers that the check rejects",
+            "in a real kernel",
+        ] {
             assert!(!page.contains(part), "{}: {part}", exercise.id);
         }
     }

@@ -85,9 +85,9 @@ fn there_are_enough_of_each_kind() {
     assert_eq!(found, numbers);
 }
 
-/// The required work of a session takes at most three hours.
+/// The required work of a session takes at most 200 minutes.
 #[test]
-fn a_session_takes_three_hours() {
+fn a_session_takes_at_most_200_minutes() {
     let chapter = repository().join("book/chapters/syllabus.md");
     let text = fs::read_to_string(chapter).unwrap();
     let sessions = text.split("{{session ").skip(1).map(|rest| {
@@ -104,7 +104,7 @@ fn a_session_takes_three_hours() {
     for (number, reading) in sessions {
         let of_it: Vec<_> = all.iter().filter(|e| e.spec.session == number).collect();
         let minutes = Minutes::of(&of_it, reading);
-        assert!(minutes.together() <= 180, "session {number}: {minutes:?}");
+        assert!(minutes.together() <= 200, "session {number}: {minutes:?}");
         assert!(of_it.iter().all(|e| !(e.spec.graded && e.spec.optional)));
         let row = row_of_session(number, reading, &of_it);
         assert!(text.contains(&row), "syllabus.md: expected {row}");

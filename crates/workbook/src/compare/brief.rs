@@ -60,8 +60,8 @@ fn pytorch(results: &Results, rows: &[&Row]) -> Vec<String> {
 pub fn brief(records: &Named<Row>) -> String {
     let table = record(records, GPU).and_then(|results| table(results, &ON_GPU));
     let legend = "Wall-clock time of one forward pass until the GPU has finished, median. *G*: as one CUDA graph. \
-                  *PyTorch*: the fastest of eager, CUDA graph and `torch.compile` without TF32, and its time \
-                  divided by level 5's. In f32, level 5 may compute a matmul as three TF32 matmuls, [about as \
+                  *PyTorch*: its fastest mode (eager, CUDA graph or `torch.compile`, without TF32). In parentheses: \
+                  this time divided by level 5's. In f32, level 5 may compute a matmul as three TF32 matmuls, [about as \
                   accurate as f32](book/chapters/dispatch.md#the-kernels). [All \
                   results](benches/results/README.md).";
     table.map_or_else(String::new, |(table, origin)| {

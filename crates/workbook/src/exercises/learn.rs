@@ -267,7 +267,11 @@ fn not_yet(exercise: &Exercise, learner: &Learner, place: &Place, by: Part, seed
     } else {
         "is not solved yet"
     };
-    format!("({id} {state}; `{command} hint {number}` gives a hint{again})")
+    let hint = match exercise.spec.hints.is_empty() {
+        true => String::new(),
+        false => format!("; `{command} hint {number}` gives a hint"),
+    };
+    format!("({id} {state}{hint}{again})")
 }
 
 /// Adds the exercise that needs no NVRTC, and the next command, to an error about NVRTC.

@@ -10,6 +10,7 @@ use anyhow::Result;
 use classroom::check::process;
 use classroom::class::{Class, Student};
 use classroom::grade::{Grade, Grades, Verdict};
+use classroom::handout::Hints;
 use classroom::{Exercise, Failure, Language, Part, exercise, handout as handouts, printable};
 use cli::progress::Progress;
 use data::{BadInput, say};
@@ -22,11 +23,20 @@ use super::{GradeArgs, Place};
 const TO_START: Duration = Duration::from_secs(2);
 
 /// Writes the exercises of a session, or all, without their solutions.
-pub fn handout(mut exercises: Vec<Exercise>, to: &Path, session: Option<u8>) -> Result<bool> {
+pub fn handout(
+    mut exercises: Vec<Exercise>,
+    to: &Path,
+    session: Option<u8>,
+    hints: bool,
+) -> Result<bool> {
     of_session(&mut exercises, session)?;
-    handouts::write(&exercises, to)?;
+    let (hints, and) = match hints {
+        true => (Hints::Shown, ""),
+        false => (Hints::Hidden, " and hints"),
+    };
+    handouts::write(&exercises, to, hints)?;
     let (to, count) = (to.display(), exercises.len());
-    println!("{to}: {count} exercises without their solutions");
+    println!("{to}: {count} exercises without their solutions{and}");
     Ok(true)
 }
 

@@ -46,7 +46,7 @@ fn it_has_no_solution() {
         let mut lines = explanation.lines().filter(|line| line.len() > 40);
         assert!(!lines.any(|line| text.contains(line)), "{}", exercise.id);
     }
-    assert!(!text.contains("Usual wrong answers"));
+    assert!(!text.contains("Wrong answers that the check rejects"));
     assert!(
         !text.contains("caught_by"),
         "the wrong solutions stay with the teacher"
@@ -139,4 +139,39 @@ fn it_writes_over_nothing() {
         .refused(&["out: expected the name of a new folder"]);
     assert_eq!(fs::read_dir(folder.path("out")).unwrap().count(), 1);
     assert_eq!(fs::read_dir(folder.path("")).unwrap().count(), 1);
+}
+
+/// Hints are neither in its files nor on the command line.
+#[test]
+fn it_may_lack_the_hints() {
+    let folder = Folder::new();
+    let out = folder.run(&["handout", "out", "--no-hints"]);
+    let line = "exercises without their solutions and hints\n";
+    assert!(out.ended(0).ends_with(line), "{}", out.stdout);
+    let mut text = String::new();
+    all_text(&folder.path("out"), &mut text);
+    for exercise in exercises() {
+        for hint in &exercise.spec.hints {
+            assert!(!text.contains(hint.as_str()), "{}: {hint}", exercise.id);
+        }
+        assert!(text.contains(&exercise.starter), "{}", exercise.id);
+    }
+    assert!(!text.contains("## Hints") && !text.contains("The hints are open"));
+    let with = |args: &[&str]| folder.run(&[&["--exercises", "out"], args].concat());
+    with(&["start", "row-sum"]).ended(0);
+    let none = "09-row-sum: expected hints, found a handout without hints; ask your teacher";
+    with(&["hint"]).refused(&[none]);
+    let checked = with(&["check"]);
+    assert!(
+        checked.ended(1).contains("09-row-sum.ptx: row_sum at ")
+            && !checked.stdout.contains("hint"),
+        "{}",
+        checked.stdout
+    );
+    fs::write(
+        folder.file(&named("row-sum")),
+        named("row-sum").solution.as_deref().unwrap(),
+    )
+    .unwrap();
+    with(&["check"]).ended(0);
 }
