@@ -23,7 +23,7 @@ use models::Ops;
 pub use costed::Costed;
 pub use functions::{Functions, functions};
 pub use gpu::{able, check, minimum};
-pub use own::{Make, Name, is_name, register, registered};
+pub use own::{Make, Name, is_name, names, register, registered};
 pub use selection::Selection;
 pub use swap::{OPS, Swap};
 

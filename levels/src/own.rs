@@ -27,6 +27,12 @@ pub fn registered(name: &str) -> Option<Level> {
     found.map(|(_, make)| make())
 }
 
+/// Names of the registered levels.
+pub fn names() -> Vec<String> {
+    let own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
+    own.iter().map(|(name, _)| name.clone()).collect()
+}
+
 /// A level as options name it: `4`, `mine`, or the path of a learner's crate, `students/ada/levels/mine`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Name {

@@ -91,7 +91,13 @@ fn report(error: anyhow::Error) -> ExitCode {
     }
     match error.chain().find_map(bad_input) {
         Some(bad) => complain(bad, BAD_INPUT),
-        None => complain(driver::explained(plain(&error)), FAILURE),
+        None => {
+            let line = driver::explained(plain(&error));
+            match crate::own::check_command() {
+                Some(check) => complain(format!("{line} ({check} tests the methods)"), FAILURE),
+                None => complain(line, FAILURE),
+            }
+        }
     }
 }
 

@@ -26,6 +26,12 @@ pub fn names_in(swap: Option<&str>) -> Vec<Name> {
     parts.filter_map(name).collect()
 }
 
+/// The command that tests the learner's levels in this program, if there are any.
+pub fn check_command() -> Option<String> {
+    let name = levels::names().into_iter().next()?;
+    Some(format!("`cargo ex level check {name}`"))
+}
+
 /// Runs `program`, which is this one, again with the learner's levels among `names`, with the same options; does not return
 /// then. Returns if all of them are registered.
 ///

@@ -128,7 +128,10 @@ pub fn finite(name: &str, tensor: &Tensor) -> Result<Vec<f32>> {
         .to_vec1::<f32>()?;
     match values.iter().find(|x| !x.is_finite()) {
         Some(x) => {
-            let expected = "finite numbers (weights, config.json or the input make larger ones)";
+            let expected = match crate::own::check_command() {
+                Some(check) => format!("finite numbers ({check} tests the methods)"),
+                None => "finite numbers (weights, config.json or the input make larger ones)".into(),
+            };
             Err(BadInput::new(name, expected, x).into())
         }
         None => Ok(values),

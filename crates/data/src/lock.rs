@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::BadInput;
 
-/// Maximum time to wait for another process; each holds a lock only while it reads and writes.
+/// Maximum time to wait for another process, which usually holds a lock only while it reads and writes.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Time between two attempts.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -31,6 +31,14 @@ impl Lock {
     /// [`BadInput`] if the folder cannot be written, or another process keeps the lock for 10 seconds.
     pub fn of(path: &Path) -> Result<Self, BadInput> {
         Self::within(path, PATIENCE)
+    }
+
+    /// As [`Lock::of`], for work that may hold the lock for as long as `patience`.
+    ///
+    /// # Errors
+    /// [`BadInput`] if the folder cannot be written, or another process keeps the lock for longer.
+    pub fn for_long(path: &Path, patience: Duration) -> Result<Self, BadInput> {
+        Self::within(path, patience)
     }
 
     fn within(path: &Path, patience: Duration) -> Result<Self, BadInput> {

@@ -7,6 +7,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
+use crate::progress::Waiting;
+
 /// A program that can run a learner's level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Program {
@@ -84,6 +86,7 @@ impl Artifacts {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
         let root = root.unwrap_or(Path::new("."));
         let (target, profile) = place()?;
+        let _waiting = Waiting::new("compiling the libraries that levels are linked with");
         let mut command = cargo();
         command
             .current_dir(root)

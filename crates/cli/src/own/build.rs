@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use data::BadInput;
+use data::{BadInput, Lock};
 use sandbox::Limits;
 
 use super::{Artifacts, OwnLevel};
@@ -107,6 +107,8 @@ pub fn build(artifacts: &Artifacts, levels: &[OwnLevel]) -> Result<Result<Built,
         .join(artifacts.program.name())
         .join(key(levels)?);
     fs::create_dir_all(&folder).with_context(|| format!("{}", folder.display()))?;
+    // `watch` and another command may compile the same level after a save.
+    let _lock = Lock::for_long(&folder, LONGEST)?;
     let mut stamp = artifacts.stamp(&USABLE)?;
     for level in levels {
         match library(artifacts, level, &folder)? {
@@ -157,6 +159,11 @@ pub fn build(artifacts: &Artifacts, levels: &[OwnLevel]) -> Result<Result<Built,
             "code whose functions all exist"
         } else {
             // No text of a level does this, so that it is no learner's fault.
+            if said.contains("required to be available in rlib format") {
+                bail!(
+                    "another cargo is compiling the libraries of levels: wait for it to end, then try again"
+                );
+            }
             bail!("linking {}: {}", names.join(", "), error.found);
         };
         let file = level.folder().join("src/lib.rs");
