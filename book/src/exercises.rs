@@ -9,7 +9,7 @@ use classroom::page::{Solutions, about, page, session, table};
 use classroom::{Exercise, exercise};
 use data::BadInput;
 use mdbook_driver::config::Config;
-use mdbook_preprocessor::book::{Book, BookItem, Chapter};
+use mdbook_preprocessor::book::{Book, BookItem, Chapter, SectionNumber};
 use regex::{Captures, Regex};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -60,8 +60,8 @@ pub fn add_pages(book: &mut Book, exercises: &[Exercise], solutions: Solutions) 
         };
         chapter.content = with_links(&chapter.content, "exercises/");
         if chapter.path.as_deref() == Some(Path::new(CHAPTER)) {
-            let below = |e| below(chapter, e, &titles, solutions);
-            let pages: Vec<BookItem> = exercises.iter().map(below).collect();
+            let below = |(e, n)| below(chapter, e, n, &titles, solutions);
+            let pages: Vec<BookItem> = exercises.iter().zip(1..).map(below).collect();
             chapter.sub_items.extend(pages);
         } else {
             add_table(chapter, exercises, titles.contains_key(Path::new(PTX)));
@@ -118,6 +118,7 @@ fn add_table(chapter: &mut Chapter, exercises: &[Exercise], has_ptx: bool) {
 fn below(
     chapter: &Chapter,
     exercise: &Exercise,
+    section: u32,
     titles: &Titles,
     solutions: Solutions,
 ) -> BookItem {
@@ -132,11 +133,16 @@ fn below(
         text = text.replacen(&head, &link, 1);
     }
     let parents = vec![chapter.name.clone()];
-    // The number of the exercise is the only one of its page: a section number would be another.
     let name = format!("{} · {}", exercise.number(), exercise.spec.title);
     let mut page = Chapter::new(&name, text, path, parents);
     // Made of several files: there is none to edit.
     page.source_path = None;
+    // mdBook folds a chapter's sections by their numbers. `book.css` hides these, because an exercise has one of its own.
+    page.number = chapter.number.as_ref().map(|number| {
+        let mut number = number.to_vec();
+        number.push(section);
+        SectionNumber::new(number)
+    });
     page.into()
 }
 

@@ -130,7 +130,9 @@ pub fn finite(name: &str, tensor: &Tensor) -> Result<Vec<f32>> {
         Some(x) => {
             let expected = match crate::own::check_command() {
                 Some(check) => format!("finite numbers ({check} tests the methods)"),
-                None => "finite numbers (weights, config.json or the input make larger ones)".into(),
+                None => {
+                    "finite numbers (weights, config.json or the input make larger ones)".into()
+                }
             };
             Err(BadInput::new(name, expected, x).into())
         }
