@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
-use cli::own::{self, Artifacts, Built, OwnLevel};
+use cli::own::{self, Artifacts, Built, NotCompiled, OwnLevel};
 use data::BadInput;
 use levels::Level;
 
@@ -112,7 +112,7 @@ impl Rung {
         )?)
     }
 
-    pub fn build(&self) -> Result<std::result::Result<Built, BadInput>> {
+    pub fn build(&self) -> Result<std::result::Result<Built, NotCompiled>> {
         own::build(&self.artifacts, std::slice::from_ref(&self.level))
     }
 

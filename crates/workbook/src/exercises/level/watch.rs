@@ -73,7 +73,8 @@ fn pass(checked: &Rung, changed: &Changed, known: &mut Known, begin: Instant) ->
     let built = match checked.build()? {
         Ok(built) => built,
         Err(bad) => {
-            println!("{bad}\n");
+            println!("{bad}");
+            println!("{}\n", bad.text);
             // No method was checked, so that all may differ from what is known.
             *known = Known::default();
             return Ok(());
