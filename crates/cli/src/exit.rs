@@ -1,4 +1,5 @@
-//! Ends of programs: an error is one line on stderr and an exit code.
+//! Ends of programs: an error is one line on stderr and an exit code. After the line about a level of a learner's own that
+//! does not compile, the text of the compiler's errors follows.
 
 mod driver;
 
@@ -10,6 +11,8 @@ use std::process::ExitCode;
 
 use candle_core::Error as Candle;
 use data::BadInput;
+
+use crate::own::NotCompiled;
 
 /// Exit code for bad input: an invalid file, tensor or option.
 pub const BAD_INPUT: u8 = 2;
@@ -88,6 +91,13 @@ fn report(error: anyhow::Error) -> ExitCode {
     }
     if error.chain().any(is_broken_pipe) {
         return ExitCode::SUCCESS;
+    }
+    if let Some(refused) = error.downcast_ref::<NotCompiled>() {
+        let code = complain(refused, BAD_INPUT);
+        if !refused.text.is_empty() {
+            data::note(&refused.text);
+        }
+        return code;
     }
     match error.chain().find_map(bad_input) {
         Some(bad) => complain(bad, BAD_INPUT),

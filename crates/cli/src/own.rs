@@ -13,7 +13,7 @@ use anyhow::Result;
 use levels::Name;
 
 pub use artifacts::{Artifacts, Program, cargo};
-pub use build::{Built, build};
+pub use build::{Built, NotCompiled, build};
 pub use folder::{FOLDER, OwnLevel};
 pub use levels::register;
 

@@ -58,10 +58,13 @@ impl KernelFile {
     /// # Errors
     /// The file cannot be read, or it is CUDA C++ that does not compile.
     pub fn launch<'a>(&'static self, entry: &'static str) -> Result<KernelLaunch<'a>> {
+        let module = self.module()?;
         Ok(KernelLaunch {
             file: self.file,
+            module,
+            entry,
             device: None,
-            launch: Launch::new(self.module()?, entry),
+            launch: Launch::new(module, entry),
         })
     }
 
@@ -97,6 +100,8 @@ impl KernelFile {
 #[must_use = "nothing runs before `run`"]
 pub struct KernelLaunch<'a> {
     file: &'static str,
+    module: &'static Module,
+    entry: &'static str,
     /// The device of the tensors.
     device: Option<Device>,
     launch: Launch<'a>,
@@ -168,12 +173,14 @@ impl<'a> KernelLaunch<'a> {
     pub unsafe fn run(self) -> Result<()> {
         let Self {
             file,
+            module,
+            entry,
             device,
             launch,
         } = self;
         let on_host = device.is_none_or(|device| device.is_cpu());
         // SAFETY: the caller's promise.
-        let run = || unsafe { launch.run() }.map_err(|error| of_file(file, &error));
+        let run = || unsafe { launch.run() }.map_err(|error| of_file(file, module, entry, &error));
         if !on_host || is_simulated() {
             return run();
         }
@@ -190,8 +197,26 @@ impl<'a> KernelLaunch<'a> {
     }
 }
 
-/// Names the file in an error, and removes candle's backtrace.
-fn of_file(file: &str, error: &Error) -> Error {
+/// Names of the kernels in a text of PTX: `.entry NAME(`.
+fn entries(ptx: &str) -> Vec<&str> {
+    let code = ptx
+        .lines()
+        .map(|line| line.split("//").next().unwrap_or(line));
+    let words: Vec<&str> = code.flat_map(str::split_whitespace).collect();
+    let pairs = words.windows(2).filter(|pair| pair[0] == ".entry");
+    pairs
+        .map(|pair| pair[1].split('(').next().unwrap_or(pair[1]))
+        .collect()
+}
+
+/// Names the file in an error, and removes candle's backtrace. If the file has no kernel `entry`, names those that it has.
+fn of_file(file: &str, module: &Module, entry: &str, error: &Error) -> Error {
+    let kernels = entries(module.texts().first().unwrap_or(&""));
+    if !kernels.is_empty() && !kernels.contains(&entry) {
+        let kernels = kernels.join(", ");
+        let line = format!("{file}: expected a kernel of this file ({kernels}), found {entry}");
+        return Error::Msg(line);
+    }
     let said = error.to_string();
     let line = said.lines().next().unwrap_or_default();
     if line.starts_with(file) {
@@ -263,8 +288,11 @@ mod tests {
         let y = Tensor::zeros(1, DType::F32, &Device::Cpu)?;
         // SAFETY: there is no such entry, so that nothing runs.
         let error = unsafe { DOUBLE.launch("halve")?.write(&y).run() };
-        let error = error.unwrap_err().to_string();
-        assert!(error.starts_with("tests/double.ptx: "), "{error}");
+        let error = error.err().map(|e| e.to_string());
+        let expected = "tests/double.ptx: expected a kernel of this file (double_f32), found halve";
+        assert_eq!(error.as_deref(), Some(expected));
+        let two = ".visible .entry a(\n.param .u64 x)\n// .entry b(\n.entry c\n(";
+        assert_eq!(entries(two), ["a", "c"]);
         Ok(())
     }
 

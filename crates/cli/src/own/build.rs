@@ -1,6 +1,8 @@
 //! Compiles learners' levels and links them to a program.
 
+use std::error::Error;
 use std::ffi::OsString;
+use std::fmt::{self, Display, Formatter};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,6 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use data::{BadInput, Lock};
 use sandbox::Limits;
+use serde_json::Value;
 
 use super::{Artifacts, OwnLevel};
 
@@ -30,6 +33,110 @@ pub struct Built {
     pub program: PathBuf,
 }
 
+/// A level that does not compile; prints as one line.
+#[derive(Debug)]
+pub struct NotCompiled {
+    /// rustc's first error, with file and line.
+    pub line: BadInput,
+    /// All errors as rustc shows them in a terminal, and their number; empty if it is not rustc that refuses.
+    pub text: String,
+}
+
+impl Display for NotCompiled {
+    fn fmt(&self, f: &mut Formatter) -> fmt::Result {
+        self.line.fmt(f)
+    }
+}
+
+impl Error for NotCompiled {}
+
+impl From<BadInput> for NotCompiled {
+    fn from(line: BadInput) -> Self {
+        let text = String::new();
+        Self { line, text }
+    }
+}
+
+/// What rustc says of a text that it refuses.
+struct Said {
+    /// All of it, in JSON.
+    whole: String,
+    /// The first error in one line: `FILE:LINE:COLUMN: error[E0425]: …`.
+    first: String,
+    /// All errors as a terminal shows them, and their number if there are several.
+    rendered: String,
+}
+
+impl Said {
+    fn line(first: String) -> Self {
+        Self {
+            whole: first.clone(),
+            first,
+            rendered: String::new(),
+        }
+    }
+
+    /// Reads stderr; `ended` says how rustc ended, in case that there is no error in it.
+    fn of(stderr: String, ended: impl Display) -> Self {
+        let messages = stderr.lines().map(serde_json::from_str::<Value>).flatten();
+        let is_error = |message: &Value| {
+            let text = |key: &str| message[key].as_str().unwrap_or_default();
+            text("level").starts_with("error") && !text("message").starts_with("aborting due to")
+        };
+        let errors: Vec<Value> = messages.filter(is_error).collect();
+        let Some(first) = errors.first().map(in_one_line) else {
+            let line = stderr.lines().find(|line| is_error_line(line));
+            let last = || stderr.lines().last().unwrap_or_default();
+            let first = line.map(str::to_owned).unwrap_or_else(|| {
+                format!("error: the compiler ended early ({ended}): {}", last())
+            });
+            return Self {
+                whole: stderr,
+                first,
+                rendered: String::new(),
+            };
+        };
+        let texts = errors.iter().filter_map(|error| error["rendered"].as_str());
+        let mut rendered = texts.collect::<String>().trim_end().to_owned();
+        if errors.len() > 1 {
+            rendered += &format!("\n\n({} errors)", errors.len());
+        }
+        Self {
+            whole: stderr,
+            first,
+            rendered,
+        }
+    }
+}
+
+/// An error in one line, with the label of its place.
+fn in_one_line(error: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let code = error["code"]["code"].as_str();
+    let code = code.map_or(String::new(), |code| format!("[{code}]"));
+    let line = format!("error{code}: {}", text(&error["message"]));
+    let mut spans = error["spans"].as_array().into_iter().flatten();
+    let Some(mut span) = spans.find(|span| span["is_primary"] == true) else {
+        return line;
+    };
+    let label = span["label"].as_str();
+    let label = label.map_or(String::new(), |label| format!(": {label}"));
+    // The text of a macro is the place where it is called.
+    while span["expansion"]["span"].is_object() {
+        span = &span["expansion"]["span"];
+    }
+    format!(
+        "{}:{}:{}: {line}{label}",
+        text(&span["file_name"]),
+        span["line_start"],
+        span["column_start"]
+    )
+}
+
+fn is_error_line(line: &str) -> bool {
+    line.contains(": error") || line.starts_with("error")
+}
+
 /// Time limit of a level's compilation, and of the linking.
 const LONGEST: Duration = Duration::from_secs(120);
 
@@ -42,7 +149,7 @@ fn run(
     artifacts: &Artifacts,
     levels: &[OwnLevel],
     folder: &Path,
-) -> Result<Result<(), String>> {
+) -> Result<Result<(), Said>> {
     let mut limits = Limits::new(LONGEST)
         .memory(MEMORY)
         .file_size(4 << 30)
@@ -78,29 +185,17 @@ fn run(
         let seconds = LONGEST.as_secs();
         let line =
             format!("error: expected it to compile within {seconds} s, found it still compiling");
-        return Ok(Err(line));
+        return Ok(Err(Said::line(line)));
     }
-    let mut said = outcome.stderr.text();
-    if !said.lines().any(is_error) {
-        let last = said.lines().last().unwrap_or_default().to_owned();
-        said = format!(
-            "error: the compiler ended early ({}): {last}",
-            outcome.status
-        );
-    }
-    Ok(Err(said))
-}
-
-fn is_error(line: &str) -> bool {
-    line.contains(": error") || line.starts_with("error")
+    Ok(Err(Said::of(outcome.stderr.text(), outcome.status)))
 }
 
 /// Compiles what changed of `levels`, and links all of them to the program of `artifacts`. The inner error is about a text of
-/// a level: rustc's first error, with file and line.
+/// a level.
 ///
 /// # Errors
 /// rustc cannot be run, or its output cannot be written.
-pub fn build(artifacts: &Artifacts, levels: &[OwnLevel]) -> Result<Result<Built, BadInput>> {
+pub fn build(artifacts: &Artifacts, levels: &[OwnLevel]) -> Result<Result<Built, NotCompiled>> {
     let names: Vec<&str> = levels.iter().map(OwnLevel::name).collect();
     let folder = artifacts
         .folder
@@ -149,13 +244,16 @@ pub fn build(artifacts: &Artifacts, levels: &[OwnLevel]) -> Result<Result<Built,
         .args(["--crate-type", "bin", "-o"])
         .args([&program, &main]);
     if let Err(said) = run(command, artifacts, levels, &folder)? {
-        let is_named = |level: &&OwnLevel| said.contains(&format!("{}::ops", level.name()));
+        let is_named = |level: &&OwnLevel| said.whole.contains(&format!("{}::ops", level.name()));
         let named = levels.iter().find(is_named);
         let level = named.unwrap_or(&levels[0]);
-        let error = first_error(&said, level, &main);
+        let NotCompiled { line: error, text } = not_compiled(&said, level, &main);
         let expected = if named.is_some() {
             "`pub fn ops() -> std::sync::Arc<dyn models::Ops>`"
-        } else if said.contains("undefined symbol") || said.contains("undefined reference") {
+        } else if ["undefined symbol", "undefined reference"]
+            .iter()
+            .any(|what| said.whole.contains(what))
+        {
             "code whose functions all exist"
         } else {
             // No text of a level does this, so that it is no learner's fault.
@@ -167,7 +265,8 @@ pub fn build(artifacts: &Artifacts, levels: &[OwnLevel]) -> Result<Result<Built,
             bail!("linking {}: {}", names.join(", "), error.found);
         };
         let file = level.folder().join("src/lib.rs");
-        return Ok(Err(BadInput::new(file.display(), expected, error.found)));
+        let line = BadInput::new(file.display(), expected, error.found);
+        return Ok(Err(NotCompiled { line, text }));
     }
     data::save_as(&stamped, stamp.as_bytes())?;
     Ok(Ok(Built { program }))
@@ -194,7 +293,7 @@ fn library(
     artifacts: &Artifacts,
     level: &OwnLevel,
     folder: &Path,
-) -> Result<Result<String, BadInput>> {
+) -> Result<Result<String, NotCompiled>> {
     let name = level.name();
     let (out, stamped) = (rlib(folder, name), folder.join(format!("{name}.stamp")));
     let listed = folder.join(format!("{name}.d"));
@@ -230,7 +329,7 @@ fn library(
         ))
         .arg(root.join("src/lib.rs"));
     if let Err(said) = run(command, artifacts, std::slice::from_ref(level), folder)? {
-        return Ok(Err(first_error(&said, level, &root)));
+        return Ok(Err(not_compiled(&said, level, &root)));
     }
     data::save_as(&stamped, stamp().as_bytes())?;
     Ok(Ok(stamp()))
@@ -258,7 +357,7 @@ fn rustc(artifacts: &Artifacts, name: &str, crates: &[&str]) -> Result<Command> 
     // Warnings are for the learner's editor. Lints that are errors stay: one of them ends constants that take too long.
     command.args(["--edition", "2024", "-A", "warnings"]).args([
         "--error-format",
-        "short",
+        "json",
         "--crate-name",
         name,
     ]);
@@ -276,45 +375,71 @@ fn rustc(artifacts: &Artifacts, name: &str, crates: &[&str]) -> Result<Command> 
     Ok(command)
 }
 
-/// rustc's first error as one line, with the path of the file as the learner would type it.
-fn first_error(said: &str, level: &OwnLevel, root: &Path) -> BadInput {
-    let mut lines = said.lines();
-    let line = lines
-        .find(|line| is_error(line))
-        .unwrap_or("an error without a message");
-    let own = level.folder().display().to_string();
-    let line = line.replace(&root.display().to_string(), &own);
-    let (place, error) = line.split_once(": ").unwrap_or((&own, &line));
-    let (place, error) = if place.starts_with("error") {
-        (&*own, &*line)
-    } else {
-        (place, error)
+/// rustc's errors, with the path of the file as the learner would type it.
+fn not_compiled(said: &Said, level: &OwnLevel, root: &Path) -> NotCompiled {
+    let (root, own) = (
+        root.display().to_string(),
+        level.folder().display().to_string(),
+    );
+    let line = said.first.replace(&root, &own);
+    let (place, error) = match line.split_once(": ") {
+        Some((place, error)) if !place.starts_with("error") => (place, error),
+        _ => (&*own, &*line),
     };
-    BadInput::new(place, "", error)
+    NotCompiled {
+        line: BadInput::new(place, "", error),
+        text: data::plain(&said.rendered.replace(&root, &own)).into_owned(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
-    fn the_first_error_has_the_learners_path() -> Result<()> {
+    fn errors_have_the_learners_path() -> Result<()> {
         let folder = tempfile::tempdir()?;
         let own = folder.path().join("mine");
         fs::create_dir_all(own.join("src"))?;
         fs::write(own.join("src/lib.rs"), "")?;
         let level = OwnLevel::at(&own)?;
-        let line = |said: &str| first_error(said, &level, Path::new("/abs/mine")).to_string();
-        let said = "warning: x\n/abs/mine/src/ops.rs:7:9: error[E0425]: cannot find value `y`\nerror: aborting";
-        let expected = format!(
-            "{}/src/ops.rs:7:9: error[E0425]: cannot find value `y`",
-            own.display()
-        );
-        assert_eq!(line(said), expected);
+        let of = |said: &str| {
+            let said = Said::of(said.into(), "exit status: 1");
+            not_compiled(&said, &level, Path::new("/abs/mine"))
+        };
+        let error = |line: u32, label: &str| {
+            let span = json!({"file_name": "/abs/mine/src/ops.rs", "line_start": line, "column_start": 9,
+                "is_primary": true, "label": label});
+            json!({"level": "error", "message": "cannot find value `y`", "code": {"code": "E0425"}, "spans": [span],
+                "rendered": format!("error[E0425]: cannot find value `y`\n --> /abs/mine/src/ops.rs:{line}:9\n\n")})
+        };
+        let aborting = json!({"level": "error", "message": "aborting due to 2 previous errors", "spans": [],
+            "rendered": "error: aborting\n"});
+        let own = own.display();
+        let one = of(&format!("{}\n{aborting}", error(7, "not found")));
+        let first = format!("{own}/src/ops.rs:7:9: error[E0425]: cannot find value `y`: not found");
+        assert_eq!(one.to_string(), first);
+        let shown = |line: u32| {
+            format!("error[E0425]: cannot find value `y`\n --> {own}/src/ops.rs:{line}:9")
+        };
+        assert_eq!(one.text, shown(7));
+        let two = of(&format!(
+            "{}\n{}\n{aborting}",
+            error(7, "not found"),
+            error(8, "")
+        ));
+        assert_eq!(two.to_string(), first);
         assert_eq!(
-            line("error: no input"),
-            format!("{}: error: no input", own.display())
+            two.text,
+            format!("{}\n\n{}\n\n(2 errors)", shown(7), shown(8))
         );
+        let other = of("error: no input");
+        assert_eq!(other.to_string(), format!("{own}: error: no input"));
+        assert_eq!(other.text, "");
+        let expected = format!("{own}: error: the compiler ended early (exit status: 1): x");
+        assert_eq!(of("x").to_string(), expected);
         Ok(())
     }
 }

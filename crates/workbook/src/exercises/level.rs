@@ -175,7 +175,8 @@ struct Named {
 }
 
 impl Named {
-    fn level(&self, place: &Place) -> Result<OwnLevel, BadInput> {
+    /// The level; `command` is the one that takes a method after the level's name.
+    fn level(&self, place: &Place, command: &str) -> Result<OwnLevel, BadInput> {
         let Some(own) = self.name.own() else {
             return Err(BadInput::new(
                 "NAME",
@@ -186,6 +187,9 @@ impl Named {
         let folder = place.dir().join("levels").join(own);
         if folder.join("src/lib.rs").is_file() && self.name.to_string() == own {
             OwnLevel::at(&folder)
+        } else if levels::OPS.contains(&own) && OwnLevel::find(&self.name).is_err() {
+            let found = format!("{own} is a method: `cargo ex level {command} mine {own}`");
+            Err(BadInput::new("NAME", "", found))
         } else {
             OwnLevel::find(&self.name)
         }
@@ -204,10 +208,18 @@ pub fn run(args: &LevelArgs, place: &Place) -> Result<bool> {
             seed,
         } => {
             let limit = Duration::from_secs_f32(*limit);
-            run::check(named.level(place)?, method.as_deref(), *time, limit, *seed)
+            run::check(
+                named.level(place, "check")?,
+                method.as_deref(),
+                *time,
+                limit,
+                *seed,
+            )
         }
-        Command::Watch { named, poll } => watch::watch(named.level(place)?, *poll),
-        Command::Hint { named, method } => run::hint(named.level(place)?, method.as_deref()),
+        Command::Watch { named, poll } => watch::watch(named.level(place, "check")?, *poll),
+        Command::Hint { named, method } => {
+            run::hint(named.level(place, "hint")?, method.as_deref())
+        }
         Command::Report {
             named,
             html,
@@ -221,7 +233,7 @@ pub fn run(args: &LevelArgs, place: &Place) -> Result<bool> {
                 samples: *samples as usize,
                 again: *again,
             };
-            report::report(named.level(place)?, &options)
+            report::report(named.level(place, "check")?, &options)
         }
         Command::Handout { to, no_hints } => handout::handout(to, !no_hints),
         Command::Grade {

@@ -78,6 +78,13 @@ impl From<Output> for Ran {
 }
 
 impl Ran {
+    /// Whether stderr has nothing but what is being checked.
+    pub fn is_quiet(&self) -> bool {
+        self.stderr
+            .lines()
+            .all(|line| line.starts_with("checking "))
+    }
+
     /// Asserts exit code 2 and one line on stderr with `parts`.
     #[track_caller]
     pub fn refused(&self, parts: &[&str]) {

@@ -2,6 +2,7 @@
 
 mod class;
 mod fixture;
+mod messages;
 #[path = "../shared/nvrtc.rs"]
 mod nvrtc;
 mod programs;

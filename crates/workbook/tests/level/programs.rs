@@ -129,22 +129,43 @@ fn an_example_swaps_a_method_in() {
 }
 
 #[test]
-fn an_error_of_the_compiler_is_one_line_with_its_place() {
+fn errors_of_the_compiler_have_their_place_and_their_text() {
     let learner = Learner::new();
     learner.edit("Level1.linear(x, w)", "Level1.linear(y, w)");
     let place =
         "error: my-exercises/levels/mine/src/ops.rs:41:23: error[E0425]: cannot find value `y`";
-    learner.run(&["lm", "--level", "mine"]).refused(&[place]);
-    learner
-        .run(&["vit", "--swap", "linear=mine"])
-        .refused(&[place]);
+    let text = "\nerror[E0425]: cannot find value `y` in this scope\n  --> my-exercises/levels/mine/src/ops.rs:41:23\n";
+    let shown = "\n41 |         Level1.linear(y, w)\n";
+    for command in [
+        &["lm", "--level", "mine"][..],
+        &["vit", "--swap", "linear=mine"],
+        &["exercises", "level", "check"],
+        &["exercises", "level", "check", "mine", "embedding"],
+    ] {
+        let ran = learner.run(command);
+        assert!(ran.code == 2 && ran.stderr.starts_with(place), "{ran:?}");
+        let once = |part: &str| ran.stderr.matches(part).count() == 1;
+        assert!(once(text) && once(shown) && !once("errors)"), "{ran:?}");
+    }
+    learner.edit("Level1.attention(q, k, v)", "Level1.attention(q, k)");
+    let ran = learner.run(&["exercises", "level", "check"]);
+    let has = |part: &str| ran.stderr.contains(part);
+    let line = ran.stderr.lines().next().unwrap_or_default();
+    assert!(
+        ran.code == 2 && line.starts_with("error: my-exercises/"),
+        "{ran:?}"
+    );
+    assert!(has(text) && has("argument #3"), "{ran:?}");
+    assert!(ran.stderr.ends_with("\n(2 errors)\n"), "{ran:?}");
+    learner.edit("Level1.attention(q, k)", "Level1.attention(q, k, v)");
     learner.edit("Level1.linear(y, w)", "Level1.linear(x, w)");
     assert_eq!(learner.run(&["vit", "--level", "mine"]).code, 0);
     fs::write(learner.file("src/lib.rs"), "mod ops;\n").unwrap();
-    learner.run(&["lm", "--level", "mine"]).refused(&[
-        "my-exercises/levels/mine/src/lib.rs: expected `pub fn ops() ->",
-        "error[E0423]",
-    ]);
+    let ran = learner.run(&["lm", "--level", "mine"]);
+    let line = ran.stderr.lines().next().unwrap_or_default();
+    let expected = "error: my-exercises/levels/mine/src/lib.rs: expected `pub fn ops() ->";
+    assert!(ran.code == 2 && line.starts_with(expected), "{ran:?}");
+    assert!(line.contains("error[E0423]"), "{ran:?}");
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn check(learner: &Learner, method: &str, options: &[&str]) -> Ran {
 
 #[track_caller]
 fn right(ran: &Ran) {
-    assert!(ran.code == 0 && ran.stderr.is_empty(), "{ran:?}");
+    assert!(ran.code == 0 && ran.is_quiet(), "{ran:?}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod difference;
 mod kernels;
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,6 +32,8 @@ pub struct Checker<'l> {
     limit: Duration,
     folder: Scratch,
     kernels: Kernels,
+    /// The last lines that the last child wrote to stderr.
+    said: RefCell<Vec<String>>,
 }
 
 /// What was counted of a method that is right, or one line that names the fault, its file and its line.
@@ -65,6 +68,7 @@ impl<'l> Checker<'l> {
             limit,
             folder: Scratch::new()?,
             kernels: Kernels::of(level.folder()),
+            said: RefCell::default(),
         })
     }
 
@@ -178,7 +182,14 @@ impl<'l> Checker<'l> {
             .args(args)
             .arg(file)
             .envs([("RUST_BACKTRACE", "0"), ("RUST_LIB_BACKTRACE", "0")]);
-        Ok(sandbox::run(command, &limits)?)
+        let ended = sandbox::run(command, &limits)?;
+        self.said.replace(last_lines(&ended.stderr.text()));
+        Ok(ended)
+    }
+
+    /// The last lines of a learner's own that the last child wrote to stderr.
+    pub fn said(&self) -> Vec<String> {
+        self.said.borrow().clone()
     }
 
     /// The line about a process that did not end well, or that wrote to stdout.
@@ -216,7 +227,9 @@ impl<'l> Checker<'l> {
         let status = ended.status;
         // A method that ends the process with code 0 has written nothing.
         (!status.success() || !file.is_file()).then(|| {
-            let said = said.map_or(String::new(), |said| format!(": {}", one_line(&said[7..])));
+            let said = said.map(|said| one_line(&said[7..]));
+            let said = said.or_else(|| exhausted(&stderr));
+            let said = said.map_or(String::new(), |said| format!(": {said}"));
             self.at(method, &format!("ended early ({status}){said}"))
         })
     }
@@ -232,7 +245,7 @@ impl<'l> Checker<'l> {
                 Some(rest) => format!(
                     "{}/kernels/{}",
                     self.level.folder().display(),
-                    with_line(&one_line(rest))
+                    with_line(&one_line(rest), method)
                 ),
                 None => self.at(method, &one_line(error)),
             }));
@@ -247,6 +260,12 @@ impl<'l> Checker<'l> {
         );
         let simulated = difference(&all, &ran.outputs, dtype);
         let found = simulated.or_else(|| difference(&all, &ran.on_cpu, dtype));
+        // The outputs of kernels are full of NaN before they run.
+        let unwritten = |line: String| match line.ends_with("found NaN") {
+            true if !ran.entries.is_empty() => line + ", as in an element that no thread wrote",
+            _ => line,
+        };
+        let found = found.map(unwritten);
         Ok(found.map(|line| self.at(method, &format!("{line} ({what})"))))
     }
 
@@ -293,9 +312,48 @@ fn one_line(text: &str) -> String {
 /// Maximum characters of a line from a submission.
 const WIDTH: usize = 1000;
 
-/// `norm.ptx: line 7: …` → `norm.ptx:7: …`
-fn with_line(text: &str) -> String {
-    text.replacen(": line ", ":", 1)
+/// `norm.ptx: line 7: …` → `norm.ptx:7: METHOD: …`
+fn with_line(text: &str, method: &str) -> String {
+    let text = text.replacen(": line ", ":", 1);
+    match text.split_once(": ") {
+        // A compiler of CUDA has its own form: `norm.cu(7): error: …`.
+        Some((place, what)) if !place.ends_with(')') => format!("{place}: {method}: {what}"),
+        _ => text,
+    }
+}
+
+/// Lines of stderr that are shown, at most.
+const SHOWN: usize = 10;
+
+/// The last lines that are a learner's own: no panic and no error, which the verdict has, and no note.
+fn last_lines(stderr: &str) -> Vec<String> {
+    let mut own = vec![];
+    let mut is_why = false;
+    for line in stderr.lines() {
+        let is_place = line.starts_with("thread '") && line.contains("panicked at ");
+        let is_known = line.starts_with("note: ") || line.starts_with("error: ");
+        if !is_why && !is_place && !is_known && !line.trim().is_empty() {
+            own.push(line);
+        }
+        is_why = is_place;
+    }
+    let last = &own[own.len().saturating_sub(SHOWN)..];
+    let short = |line: &&str| one_line(&line.chars().take(SHORT).collect::<String>());
+    last.iter().map(short).collect()
+}
+
+/// Maximum characters of a line of stderr that is shown.
+const SHORT: usize = 200;
+
+/// What a process ran out of before it aborted.
+fn exhausted(stderr: &str) -> Option<String> {
+    let begins = |line: &&str| line.starts_with("memory allocation of ");
+    if stderr.contains("has overflowed its stack") {
+        return Some("stack overflow".into());
+    }
+    let line = stderr.lines().find(begins)?;
+    let bytes = line.split(' ').nth(3)?.parse::<u64>().ok()?;
+    Some(format!("out of memory (an allocation of {bytes} bytes)"))
 }
 
 /// Place and reason of a panic: `… panicked at FILE:LINE:COLUMN:`, and the next line.
@@ -332,6 +390,32 @@ mod tests {
             }
         }
         Ok(())
+    }
+
+    #[test]
+    fn stderr_has_its_last_lines_and_a_reason() {
+        let said =
+            "note: x\n\nthread 'main' (7) panicked at /a/src/ops.rs:9:5:\nindex\nhere\nerror: no";
+        assert_eq!(last_lines(said), ["here"]);
+        let many: String = (0..30).map(|i| format!("{i}\n")).collect();
+        let last: Vec<String> = (20..30).map(|i| i.to_string()).collect();
+        assert_eq!(last_lines(&many), last);
+        let expected = Some("out of memory (an allocation of 99 bytes)".into());
+        assert_eq!(
+            exhausted("x\nmemory allocation of 99 bytes failed"),
+            expected
+        );
+        let overflow = "\nthread 'main' (7) has overflowed its stack\nfatal runtime error";
+        assert_eq!(exhausted(overflow), Some("stack overflow".into()));
+        assert_eq!(exhausted("x"), None);
+    }
+
+    #[test]
+    fn the_line_about_a_kernels_file_names_the_method() {
+        let line = |text| with_line(text, "linear");
+        assert_eq!(line("a.ptx: line 7: no"), "a.ptx:7: linear: no");
+        assert_eq!(line("a.ptx: no: why"), "a.ptx: linear: no: why");
+        assert_eq!(line("a.cu(7): error: no"), "a.cu(7): error: no");
     }
 
     #[test]

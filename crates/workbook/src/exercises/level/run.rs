@@ -8,7 +8,7 @@ use cli::own::OwnLevel;
 use data::BadInput;
 
 use super::milestones::{Milestone, Milestones, Progress};
-use super::rung::{Options, Rung, methods_of};
+use super::rung::{Checks, Options, Rung, methods_of};
 use super::{child, new};
 
 /// Levels that `--time` compares with, those of the milestones.
@@ -53,9 +53,28 @@ pub fn print(milestones: &Milestones, progress: &Progress) {
     );
 }
 
-/// Prints the next milestone, and what is missing.
-pub fn print_next(checked: &Rung, progress: &Progress) {
-    let Some(next) = checked.next(progress) else {
+/// Prints what is wrong, and the end of what each of these methods wrote to stderr.
+pub fn print_wrong(checks: &Checks) {
+    for (method, line) in &checks.wrong {
+        println!("{line}");
+        let said = checks.said.get(method).into_iter().flatten();
+        said.for_each(|line| println!("    stderr: {line}"));
+    }
+}
+
+/// Says on stderr what is checked, because a check may take as long as its limit.
+pub fn note_begin(methods: &[&str]) {
+    match methods {
+        [] => {}
+        [method] => data::note(format!("checking {method} …")),
+        all => data::note(format!("checking {} methods …", all.len())),
+    }
+}
+
+/// Prints the next milestone, which is one of `focus` if these have one left, and what is missing. `checked_now` are the
+/// methods whose states are current.
+pub fn print_next(checked: &Rung, progress: &Progress, focus: &[&str], checked_now: &[&str]) {
+    let Some(next) = checked.next(progress, focus) else {
         println!("All milestones are reached that this machine can measure.");
         return;
     };
@@ -64,13 +83,22 @@ pub fn print_next(checked: &Rung, progress: &Progress) {
         .get(&next.key())
         .filter(|state| !state.line.is_empty())
     {
-        println!("      {}", state.line);
+        println!("      {}", told(&next, &state.line, checked_now));
     }
     let name = checked.level.name();
     println!(
         "      `cargo ex level hint {name}` gives a hint; exercise {} and chapter {} teach it",
         next.exercise, next.chapter
     );
+}
+
+/// The line of a milestone that is not reached; an old failure of a method that was not checked now is marked.
+fn told(next: &Milestone, line: &str, checked_now: &[&str]) -> String {
+    if next.kind == "correct" && !checked_now.contains(&next.method) {
+        format!("{line} (not checked again)")
+    } else {
+        line.to_owned()
+    }
 }
 
 /// Checks the level once; returns whether all results are right.
@@ -90,15 +118,17 @@ pub fn check(
     let checked = Rung::new(level)?;
     let built = checked.build()??;
     let mut progress = checked.progress()?;
+    note_begin(&methods);
     let checks = checked.check(&built, &methods, options, &mut progress)?;
     checked.save(&progress)?;
     print(&checked.milestones, &progress);
-    checks.wrong.values().for_each(|line| println!("{line}"));
+    print_wrong(&checks);
     if !checks.wrong.is_empty() {
         let seed = options.seed;
         println!("(`--seed {seed}` repeats the check with the same random numbers)");
     }
-    print_next(&checked, &progress);
+    let focus = if method.is_some() { &methods[..] } else { &[] };
+    print_next(&checked, &progress, focus, &methods);
     Ok(checks.wrong.is_empty())
 }
 
@@ -115,7 +145,7 @@ pub fn hint(level: OwnLevel, method: Option<&str>) -> Result<bool> {
     let of_method = |m: &Milestone| methods.contains(&m.method) && !passed(m);
     let next = match method {
         Some(_) => checked.milestones.all().find(of_method),
-        None => checked.next(&progress),
+        None => checked.next(&progress, &[]),
     };
     let Some(next) = next else {
         println!("All of its milestones are reached.");
@@ -136,4 +166,25 @@ pub fn hint(level: OwnLevel, method: Option<&str>) -> Result<bool> {
         .for_each(|(i, hint)| println!("{i}. {hint}"));
     data::save_as(&file, &serde_json::to_vec_pretty(&shown)?)?;
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_failure_of_another_method_is_marked() -> Result<()> {
+        let milestones = Milestones::read()?;
+        let of = |kind: &str| {
+            let mut all = milestones.all();
+            all.find(|m| m.method == "linear" && m.kind == kind)
+        };
+        let line = |kind, now: &[&str]| of(kind).map(|next| told(&next, "wrong", now));
+        let old = Some("wrong (not checked again)".to_owned());
+        assert_eq!(line("correct", &["attention"]), old);
+        let current = Some("wrong".to_owned());
+        assert_eq!(line("correct", &["attention", "linear"]), current);
+        assert_eq!(line("steps", &["attention"]), current);
+        Ok(())
+    }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
-use cli::own::{self, Artifacts, Built, OwnLevel};
+use cli::own::{self, Artifacts, Built, NotCompiled, OwnLevel};
 use data::BadInput;
 use levels::Level;
 
@@ -54,6 +54,8 @@ pub struct Rung {
 pub struct Checks {
     /// One line for each method that is wrong.
     pub wrong: BTreeMap<&'static str, String>,
+    /// The last lines of their stderr.
+    pub said: BTreeMap<&'static str, Vec<String>>,
     /// What was counted of the others.
     pub right: BTreeMap<&'static str, Right>,
     /// Times of those that were timed.
@@ -112,7 +114,7 @@ impl Rung {
         )?)
     }
 
-    pub fn build(&self) -> Result<std::result::Result<Built, BadInput>> {
+    pub fn build(&self) -> Result<std::result::Result<Built, NotCompiled>> {
         own::build(&self.artifacts, std::slice::from_ref(&self.level))
     }
 
@@ -140,6 +142,7 @@ impl Rung {
                 Err(line) => {
                     self.is_wrong(method, &line, progress);
                     checks.wrong.insert(method, line);
+                    checks.said.insert(method, checker.said());
                     continue;
                 }
             };
@@ -154,6 +157,7 @@ impl Rung {
                     Err(line) => {
                         self.is_wrong(method, &line, progress);
                         checks.wrong.insert(method, line);
+                        checks.said.insert(method, checker.said());
                         continue;
                     }
                 }
@@ -194,14 +198,17 @@ impl Rung {
     /// Updates the milestones of a method that was timed.
     fn timed(&self, method: &str, times: &Times, progress: &mut Progress) {
         for milestone in self.milestones.all().filter(|m| m.method == method) {
-            if let Some(level) = milestones::compared(milestone.kind) {
+            let level = milestones::compared(milestone.kind);
+            // A kernel that no GPU runs has no time next to any level.
+            let is_timed = |level: &u8| times.own_ms.is_none() || times.levels.contains_key(level);
+            if let Some(level) = level.filter(is_timed) {
                 progress.insert(milestone.key(), milestones::faster(times, level));
             }
         }
     }
 
-    /// The first milestone that is not reached and can be measured here.
-    pub fn next<'m>(&'m self, progress: &Progress) -> Option<Milestone<'m>> {
+    /// The first milestone that is not reached and can be measured here: one of `methods`, or else of another method.
+    pub fn next<'m>(&'m self, progress: &Progress, methods: &[&str]) -> Option<Milestone<'m>> {
         // What needs a GPU cannot be next without one.
         let passed = |m: &Milestone| {
             let state = progress.get(&m.key());
@@ -211,8 +218,9 @@ impl Rung {
         let replaced = self.replaced();
         let begun = |m: &Milestone| replaced.contains(m.method);
         let open = || self.milestones.all().filter(|m| !passed(m));
-        let wrong = open().find(|m| m.kind == "correct");
-        wrong
+        let of_these = open().find(|m| methods.contains(&m.method));
+        of_these
+            .or_else(|| open().find(|m| m.kind == "correct"))
             .or_else(|| open().find(begun))
             .or_else(|| open().next())
     }

@@ -8,7 +8,7 @@ use anyhow::Result;
 use cli::own::{Built, OwnLevel};
 
 use super::milestones;
-use super::run::{print, print_next};
+use super::run::{note_begin, print, print_next, print_wrong};
 use super::rung::{Checks, Options, Rung};
 use super::texts::{Changed, Texts};
 use crate::exercises::watch::{notices_of_all, wait};
@@ -73,14 +73,17 @@ fn pass(checked: &Rung, changed: &Changed, known: &mut Known, begin: Instant) ->
     let built = match checked.build()? {
         Ok(built) => built,
         Err(bad) => {
-            println!("{bad}\n");
+            println!("{bad}");
+            println!("{}\n", bad.text);
             // No method was checked, so that all may differ from what is known.
             *known = Known::default();
             return Ok(());
         }
     };
     let mut progress = checked.progress()?;
-    let methods = known.concerned(changed, &checked.replaced());
+    let replaced = checked.replaced();
+    let methods = known.concerned(changed, &replaced);
+    note_begin(&methods);
     let checks = checked.check(&built, &methods, Options::new(None), &mut progress)?;
     known.learn(&methods, &checks);
     checked.save(&progress)?;
@@ -96,30 +99,57 @@ fn pass(checked: &Rung, changed: &Changed, known: &mut Known, begin: Instant) ->
         }
         _ => print(&checked.milestones, &progress),
     }
-    checks.wrong.values().for_each(|line| println!("{line}"));
+    print_wrong(&checks);
     println!("({:.1} s)", begin.elapsed().as_secs_f64());
+    let focus = edited(changed, &methods, &replaced);
     if checks.wrong.is_empty() {
-        time(checked, &built, &methods, &mut progress)?;
+        // After the edit, Rust code may stand where a kernel stood.
+        let is_kept = |key: &str| !focus.iter().any(|m| key.split(' ').next() == Some(m));
+        progress.retain(|key, state| !state.needs_gpu || is_kept(key));
+        time(checked, &built, &methods, &focus, &mut progress)?;
     }
-    print_next(checked, &progress);
+    print_next(checked, &progress, &focus, &methods);
     println!();
     Ok(())
 }
 
-/// Times the method of the next milestone if that needs a time, after the verdict is printed.
+/// The replaced methods that an edit is about, among those that were checked; none at the start.
+fn edited(
+    changed: &Changed,
+    methods: &[&'static str],
+    replaced: &BTreeSet<&'static str>,
+) -> Vec<&'static str> {
+    if changed.all {
+        return vec![];
+    }
+    let own: Vec<&str> = methods
+        .iter()
+        .copied()
+        .filter(|m| changed.methods.contains(m))
+        .collect();
+    if !own.is_empty() {
+        return own;
+    }
+    let is_replaced = |method: &&&str| replaced.contains(**method);
+    methods.iter().filter(is_replaced).copied().collect()
+}
+
+/// Times the method of the next milestone if that needs a time, after the verdict is printed. After an edit this is
+/// one of `focus`, or else none; at the start it may be any of `methods`.
 fn time(
     checked: &Rung,
     built: &Built,
     methods: &[&'static str],
+    focus: &[&'static str],
     progress: &mut milestones::Progress,
 ) -> Result<()> {
-    let Some(next) = checked.next(progress) else {
+    let Some(next) = checked.next(progress, focus) else {
         return Ok(());
     };
-    let (Some(level), Some(method)) = (
-        milestones::compared(next.kind),
-        methods.iter().find(|method| **method == next.method),
-    ) else {
+    let of_next = |method: &&&'static str| **method == next.method;
+    let among = if focus.is_empty() { methods } else { focus };
+    let (Some(level), Some(method)) = (milestones::compared(next.kind), among.iter().find(of_next))
+    else {
         return Ok(());
     };
     let levels: &[u8] = match level {
@@ -132,13 +162,44 @@ fn time(
         timed: levels,
         ..Options::new(None)
     };
-    checked.check(built, &[method], options, progress)?;
+    let checks = checked.check(built, &[method], options, progress)?;
+    print_wrong(&checks);
+    if checks
+        .times
+        .get(method)
+        .is_some_and(|times| times.own_ms.is_none())
+    {
+        println!("{method}: a CPU cannot time a kernel");
+    }
     checked.save(progress)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_edit_is_about_the_methods_that_it_changes() {
+        let replaced = ["linear", "norm_gelu"].into();
+        let checked = ["linear", "norm_gelu", "attention"];
+        let of = |changed| edited(&changed, &checked, &replaced);
+        let method = Changed {
+            methods: ["norm_gelu"].into(),
+            functions: true,
+            ..Changed::default()
+        };
+        assert_eq!(of(method), ["norm_gelu"]);
+        let functions = Changed {
+            functions: true,
+            ..Changed::default()
+        };
+        assert_eq!(of(functions), ["linear", "norm_gelu"]);
+        let all = Changed {
+            all: true,
+            ..Changed::default()
+        };
+        assert!(of(all).is_empty());
+    }
 
     #[test]
     fn a_kernel_concerns_the_methods_that_launch_it() {

@@ -1,0 +1,209 @@
+//! What a check and a watch say besides the verdict.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use crate::fixture::{Learner, Ran};
+use crate::solutions::{RMS_NORM, ptx};
+
+fn check(learner: &Learner, method: &str) -> Ran {
+    learner.run(&["exercises", "level", "check", "mine", method])
+}
+
+/// The line that begins with `Next:`, and the one below it.
+fn next(ran: &Ran) -> String {
+    let lines = ran
+        .stdout
+        .lines()
+        .skip_while(|line| !line.starts_with("Next: "));
+    lines.take(2).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn what_comes_next_is_about_the_method_that_was_checked() {
+    let learner = ptx();
+    fs::remove_file(learner.file("kernels/rms_norm.ptx")).unwrap();
+    let wrong = check(&learner, "norm_linear");
+    assert_eq!(wrong.code, 1, "{wrong:?}");
+    let said = next(&wrong);
+    assert!(said.starts_with("Next: norm_linear computes"), "{said}");
+    assert!(
+        said.contains("No such file") && !said.contains("not checked again"),
+        "{said}"
+    );
+    fs::write(learner.file("kernels/rms_norm.ptx"), RMS_NORM).unwrap();
+    let other = check(&learner, "linear");
+    let said = next(&other);
+    assert!(
+        other.code == 0 && said.starts_with("Next: linear makes fewer steps"),
+        "{other:?}"
+    );
+}
+
+#[test]
+fn a_method_in_place_of_a_levels_name_is_explained() {
+    let learner = Learner::new();
+    for command in ["check", "hint"] {
+        let ran = learner.run(&["exercises", "level", command, "norm_gelu"]);
+        let expected = format!("norm_gelu is a method: `cargo ex level {command} mine norm_gelu`");
+        ran.refused(&[&expected]);
+    }
+}
+
+#[test]
+fn a_check_says_what_it_checks() {
+    let learner = Learner::new();
+    assert_eq!(check(&learner, "linear").stderr, "checking linear …\n");
+    let all = learner.run(&["exercises", "level", "check"]);
+    let expected = format!("checking {} methods …\n", levels::OPS.len());
+    assert_eq!(all.stderr, expected);
+}
+
+#[test]
+fn the_first_hint_about_time_is_for_every_method() {
+    let learner = Learner::new();
+    let progress = serde_json::json!({
+        "linear correct": {"passed": true, "line": ""}, "linear steps": {"passed": true, "line": ""},
+    });
+    fs::write(learner.file("progress.json"), progress.to_string()).unwrap();
+    let hint = || {
+        learner
+            .run(&["exercises", "level", "hint", "mine", "linear"])
+            .stdout
+    };
+    let first = hint();
+    assert!(
+        first.contains("faster than level 1") && !first.contains("kernel"),
+        "{first}"
+    );
+    hint();
+    let third = hint();
+    assert!(
+        third.contains("3. If the method launches a kernel: "),
+        "{third}"
+    );
+}
+
+#[test]
+fn an_element_that_no_thread_wrote_and_a_kernel_that_is_not_there_are_named() {
+    let learner = ptx();
+    let store = "    st.global.f32";
+    let first = RMS_NORM.find(store).unwrap();
+    let end = first + RMS_NORM[first..].find('\n').unwrap();
+    let without = [&RMS_NORM[..first], &RMS_NORM[end..]].concat();
+    fs::write(learner.file("kernels/rms_norm.ptx"), without).unwrap();
+    let ran = check(&learner, "norm_linear");
+    let expected = "found NaN, as in an element that no thread wrote (";
+    assert!(ran.code == 1 && ran.stdout.contains(expected), "{ran:?}");
+    let renamed = RMS_NORM.replace(".entry ", ".entry other_");
+    fs::write(learner.file("kernels/rms_norm.ptx"), renamed).unwrap();
+    let ran = check(&learner, "norm_linear");
+    let expected = "kernels/rms_norm.ptx: norm_linear: expected a kernel of this file (other_";
+    assert!(ran.code == 1 && ran.stdout.contains(expected), "{ran:?}");
+}
+
+#[test]
+fn a_check_shows_what_a_method_wrote_to_stderr() {
+    let learner = Learner::new();
+    let right = "        Level1.linear(x, w)";
+    let wrong = "        eprintln!(\"x has {:?}\", x.dims());\n        Level1.linear(x, w)? * 2.";
+    learner.edit(right, wrong);
+    let ran = check(&learner, "linear");
+    let last = "    stderr: x has [1, 32, 256]\n(`--seed ";
+    let lines = ran.stdout.matches("    stderr: ").count();
+    assert!(
+        ran.code == 1 && lines == 10 && ran.stdout.contains(last),
+        "{ran:?}"
+    );
+    let memory = "        let _ = (x, w);\n        let all: Vec<u8> = Vec::with_capacity(1 << 50);\n        candle_core::bail!(\"{:p}\", all.as_ptr())";
+    learner.edit(wrong, memory);
+    let ran = check(&learner, "linear");
+    let expected = "out of memory (an allocation of 1125899906842624 bytes)";
+    assert!(ran.code == 1 && ran.stdout.contains(expected), "{ran:?}");
+    learner.append("\n#[allow(unconditional_recursion)]\nfn deep(n: &mut [u64; 512]) -> u64 {\n    let mut more = *n;\n    more[1] += 1;\n    deep(std::hint::black_box(&mut more)) + more[2]\n}\n");
+    learner.edit(
+        memory,
+        "        let _ = (x, w);\n        candle_core::bail!(\"{}\", deep(&mut [0; 512]))",
+    );
+    let ran = check(&learner, "linear");
+    assert!(
+        ran.code == 1 && ran.stdout.contains("): stack overflow"),
+        "{ran:?}"
+    );
+}
+
+/// `level watch`, which ends with the test.
+struct Watch(Child, BufReader<ChildStdout>);
+
+impl Watch {
+    fn new(learner: &Learner) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_workbook"));
+        command.args(["exercises", "level", "watch", "mine", "--poll"]);
+        command.current_dir(learner.folder());
+        command.stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        Self(child, out)
+    }
+
+    /// What it prints for one pass, which an empty line ends.
+    fn pass(&mut self) -> String {
+        let mut all = String::new();
+        loop {
+            let before = all.len();
+            self.1.read_line(&mut all).unwrap();
+            if all[before..].trim().is_empty() {
+                return all;
+            }
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_watch_times_the_method_that_was_edited() {
+    let learner = ptx();
+    learner.append(include_str!("solutions/candle.rs"));
+    learner.edit("Level1.norm_gelu(x, norm, up)", "gelu_of(x, norm, up)");
+    let mut watch = Watch::new(&learner);
+    watch.pass();
+    learner.edit(
+        "        gelu_of(x, norm, up)",
+        "        let up = up;\n        gelu_of(x, norm, up)",
+    );
+    let gelu = watch.pass();
+    assert!(gelu.contains("norm_gelu: right\n"), "{gelu}");
+    assert!(
+        gelu.contains("timing norm_gelu …") && gelu.contains("Next: norm_gelu "),
+        "{gelu}"
+    );
+    fs::write(
+        learner.file("kernels/rms_norm.ptx"),
+        RMS_NORM.to_owned() + "\n",
+    )
+    .unwrap();
+    let linear = watch.pass();
+    let expected = "norm_linear: a CPU cannot time a kernel\n";
+    assert!(linear.contains(expected), "{linear}");
+    learner.edit(
+        "        gelu_of(x, norm, up)",
+        "        gelu_of(y, norm, up)",
+    );
+    let wrong = watch.pass();
+    assert!(
+        wrong.contains("ops.rs:") && wrong.contains("error[E0425]: cannot find value `y`"),
+        "{wrong}"
+    );
+    assert!(
+        wrong.contains(" |         gelu_of(y, norm, up)\n"),
+        "{wrong}{}",
+        watch.pass()
+    );
+}
