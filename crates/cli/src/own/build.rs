@@ -257,7 +257,10 @@ pub fn build(artifacts: &Artifacts, levels: &[OwnLevel]) -> Result<Result<Built,
             "code whose functions all exist"
         } else {
             // No text of a level does this, so that it is no learner's fault.
-            if said.contains("required to be available in rlib format") {
+            if said
+                .whole
+                .contains("required to be available in rlib format")
+            {
                 bail!(
                     "another cargo is compiling the libraries of levels: wait for it to end, then try again"
                 );
