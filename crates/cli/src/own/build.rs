@@ -78,7 +78,7 @@ impl Said {
 
     /// Reads stderr; `ended` says how rustc ended, in case that there is no error in it.
     fn of(stderr: String, ended: impl Display) -> Self {
-        let messages = stderr.lines().map(serde_json::from_str::<Value>).flatten();
+        let messages = stderr.lines().flat_map(serde_json::from_str::<Value>);
         let is_error = |message: &Value| {
             let text = |key: &str| message[key].as_str().unwrap_or_default();
             text("level").starts_with("error") && !text("message").starts_with("aborting due to")
