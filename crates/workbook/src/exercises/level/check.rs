@@ -261,9 +261,12 @@ impl<'l> Checker<'l> {
         let simulated = difference(&all, &ran.outputs, dtype);
         let found = simulated.or_else(|| difference(&all, &ran.on_cpu, dtype));
         // The outputs of kernels are full of NaN before they run.
-        let unwritten = |line: String| match line.ends_with("found NaN") {
-            true if !ran.entries.is_empty() => line + ", as in an element that no thread wrote",
-            _ => line,
+        let unwritten = |line: String| {
+            if line.ends_with("found NaN") && !ran.entries.is_empty() {
+                line + ", as in an element that no thread wrote"
+            } else {
+                line
+            }
         };
         let found = found.map(unwritten);
         Ok(found.map(|line| self.at(method, &format!("{line} ({what})"))))
