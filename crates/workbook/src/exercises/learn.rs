@@ -267,9 +267,10 @@ fn not_yet(exercise: &Exercise, learner: &Learner, place: &Place, by: Part, seed
     } else {
         "is not solved yet"
     };
-    let hint = match exercise.spec.hints.is_empty() {
-        true => String::new(),
-        false => format!("; `{command} hint {number}` gives a hint"),
+    let hint = if exercise.spec.hints.is_empty() {
+        String::new()
+    } else {
+        format!("; `{command} hint {number}` gives a hint")
     };
     format!("({id} {state}{hint}{again})")
 }

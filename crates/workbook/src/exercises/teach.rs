@@ -30,9 +30,10 @@ pub fn handout(
     hints: bool,
 ) -> Result<bool> {
     of_session(&mut exercises, session)?;
-    let (hints, and) = match hints {
-        true => (Hints::Shown, ""),
-        false => (Hints::Hidden, " and hints"),
+    let (hints, and) = if hints {
+        (Hints::Shown, "")
+    } else {
+        (Hints::Hidden, " and hints")
     };
     handouts::write(&exercises, to, hints)?;
     let (to, count) = (to.display(), exercises.len());
