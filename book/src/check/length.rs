@@ -4,7 +4,7 @@ use crate::place;
 use anyhow::Result;
 use regex::Regex;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Maximum words of a chapter's prose: without code, tables, figures, questions and their answers.
 const WORDS: usize = 3000;
@@ -33,7 +33,7 @@ pub fn findings(chapters: &Path, built: &Path) -> Result<Vec<String>> {
     Ok(found)
 }
 
-fn is_markdown(path: &PathBuf) -> bool {
+fn is_markdown(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "md")
 }
 
