@@ -19,6 +19,11 @@ pub struct Texts {
     others: BTreeMap<PathBuf, Vec<u8>>,
 }
 
+/// Whether a file's name is one that editors give to their own files: `.ops.rs.swp`, `.#ops.rs`, `ops.rs~`.
+fn is_an_editors(name: &str) -> bool {
+    name.starts_with('.') || name.ends_with('~')
+}
+
 impl Texts {
     /// Reads the files in `src` and `kernels` of the crate in `folder`.
     pub fn read(folder: &Path) -> Result<Self> {
@@ -39,6 +44,9 @@ impl Texts {
         for entry in entries {
             let entry = entry.with_context(|| root.display().to_string())?;
             let (path, name) = (entry.path(), below.join(entry.file_name()));
+            if is_an_editors(&entry.file_name().to_string_lossy()) {
+                continue;
+            }
             let kind = entry.file_type()?;
             if kind.is_dir() {
                 self.add(root, &name, ops)?;
@@ -159,6 +167,22 @@ fn is_kernel(file: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_of_an_editor_are_no_change() -> Result<()> {
+        let folder = tempfile::tempdir()?;
+        let write = |name: &str| fs::write(folder.path().join(name), "x");
+        fs::create_dir_all(folder.path().join("src"))?;
+        write("src/ops.rs")?;
+        let before = Texts::read(folder.path())?;
+        for name in ["src/.ops.rs.swp", "src/.#ops.rs", "src/ops.rs~"] {
+            write(name)?;
+        }
+        assert_eq!(Texts::read(folder.path())?, before);
+        write("src/more.rs")?;
+        assert_ne!(Texts::read(folder.path())?, before);
+        Ok(())
+    }
 
     #[test]
     fn a_change_concerns_one_method_a_kernel_or_all() {
