@@ -37,7 +37,7 @@ fn is_markdown(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "md")
 }
 
-/// What is wrong with a page of HTML.
+/// Findings in a page of HTML.
 fn of_page(html: &str) -> Result<Vec<String>> {
     let main = html.split_once("<main>").map_or(html, |(_, rest)| rest);
     let main = main.split_once("</main>").map_or(main, |(main, _)| main);

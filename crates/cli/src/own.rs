@@ -5,6 +5,7 @@
 
 mod artifacts;
 mod build;
+mod errors;
 mod folder;
 
 use std::process::{Command, ExitStatus};
@@ -13,7 +14,8 @@ use anyhow::Result;
 use levels::Name;
 
 pub use artifacts::{Artifacts, Program, cargo};
-pub use build::{Built, NotCompiled, build};
+pub use build::{Built, build};
+pub use errors::NotCompiled;
 pub use folder::{FOLDER, OwnLevel};
 pub use levels::register;
 

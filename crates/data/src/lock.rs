@@ -33,15 +33,11 @@ impl Lock {
         Self::within(path, PATIENCE)
     }
 
-    /// As [`Lock::of`], for work that may hold the lock for as long as `patience`.
+    /// As [`Lock::of`], but waits for up to `patience`: some work holds a lock for longer than 10 seconds.
     ///
     /// # Errors
     /// [`BadInput`] if the folder cannot be written, or another process keeps the lock for longer.
-    pub fn for_long(path: &Path, patience: Duration) -> Result<Self, BadInput> {
-        Self::within(path, patience)
-    }
-
-    fn within(path: &Path, patience: Duration) -> Result<Self, BadInput> {
+    pub fn within(path: &Path, patience: Duration) -> Result<Self, BadInput> {
         // Two links to one file have one lock.
         let path = &path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
         if path.exists() && !path.is_file() && !path.is_dir() {

@@ -10,8 +10,8 @@ use super::element::Element;
 use super::list;
 use super::npy::MAX_DIMENSIONS;
 
-/// Maximum bytes of the buffers of a launch together. A larger size is probably a typing error, and each byte needs shadow memory,
-/// too.
+/// Maximum bytes of the buffers of a launch together. A larger size is probably a typing error, and each byte needs
+/// shadow memory, too.
 pub(super) const MAX_BYTES: u64 = 1 << 30;
 
 /// The value of a kernel parameter. As text:

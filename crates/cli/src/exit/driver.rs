@@ -1,4 +1,4 @@
-//! What errors of CUDA's driver mean, and what to do about them.
+//! Explanations of errors of CUDA's driver, and remedies.
 
 /// Error codes of the driver that a user can do something about.
 /// ("CUDA Driver API", Data types used by CUDA driver, `CUresult`.)

@@ -1,8 +1,6 @@
 //! Compiles learners' levels and links them to a program.
 
-use std::error::Error;
 use std::ffi::OsString;
-use std::fmt::{self, Display, Formatter};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,8 +9,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use data::{BadInput, Lock};
 use sandbox::Limits;
-use serde_json::Value;
 
+use super::errors::{NotCompiled, Said, not_compiled};
 use super::{Artifacts, OwnLevel};
 
 /// Crates that a level may use.
@@ -31,110 +29,6 @@ const USABLE: [&str; 7] = [
 pub struct Built {
     /// Its path.
     pub program: PathBuf,
-}
-
-/// A level that does not compile; prints as one line.
-#[derive(Debug)]
-pub struct NotCompiled {
-    /// rustc's first error, with file and line.
-    pub line: BadInput,
-    /// All errors as rustc shows them in a terminal, and their number; empty if it is not rustc that refuses.
-    pub text: String,
-}
-
-impl Display for NotCompiled {
-    fn fmt(&self, f: &mut Formatter) -> fmt::Result {
-        self.line.fmt(f)
-    }
-}
-
-impl Error for NotCompiled {}
-
-impl From<BadInput> for NotCompiled {
-    fn from(line: BadInput) -> Self {
-        let text = String::new();
-        Self { line, text }
-    }
-}
-
-/// What rustc says of a text that it refuses.
-struct Said {
-    /// All of it, in JSON.
-    whole: String,
-    /// The first error in one line: `FILE:LINE:COLUMN: error[E0425]: …`.
-    first: String,
-    /// All errors as a terminal shows them, and their number if there are several.
-    rendered: String,
-}
-
-impl Said {
-    fn line(first: String) -> Self {
-        Self {
-            whole: first.clone(),
-            first,
-            rendered: String::new(),
-        }
-    }
-
-    /// Reads stderr; `ended` says how rustc ended, in case that there is no error in it.
-    fn of(stderr: String, ended: impl Display) -> Self {
-        let messages = stderr.lines().flat_map(serde_json::from_str::<Value>);
-        let is_error = |message: &Value| {
-            let text = |key: &str| message[key].as_str().unwrap_or_default();
-            text("level").starts_with("error") && !text("message").starts_with("aborting due to")
-        };
-        let errors: Vec<Value> = messages.filter(is_error).collect();
-        let Some(first) = errors.first().map(in_one_line) else {
-            let line = stderr.lines().find(|line| is_error_line(line));
-            let last = || stderr.lines().last().unwrap_or_default();
-            let first = line.map(str::to_owned).unwrap_or_else(|| {
-                format!("error: the compiler ended early ({ended}): {}", last())
-            });
-            return Self {
-                whole: stderr,
-                first,
-                rendered: String::new(),
-            };
-        };
-        let texts = errors.iter().filter_map(|error| error["rendered"].as_str());
-        let mut rendered = texts.collect::<String>().trim_end().to_owned();
-        if errors.len() > 1 {
-            rendered += &format!("\n\n({} errors)", errors.len());
-        }
-        Self {
-            whole: stderr,
-            first,
-            rendered,
-        }
-    }
-}
-
-/// An error in one line, with the label of its place.
-fn in_one_line(error: &Value) -> String {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let code = error["code"]["code"].as_str();
-    let code = code.map_or(String::new(), |code| format!("[{code}]"));
-    let line = format!("error{code}: {}", text(&error["message"]));
-    let mut spans = error["spans"].as_array().into_iter().flatten();
-    let Some(mut span) = spans.find(|span| span["is_primary"] == true) else {
-        return line;
-    };
-    let label = span["label"].as_str();
-    let label = label.map_or(String::new(), |label| format!(": {label}"));
-    // The text of a macro is the place where it is called.
-    while span["expansion"]["span"].is_object() {
-        span = &span["expansion"]["span"];
-    }
-    format!(
-        "{}:{}:{}: {line}{label}",
-        text(&span["file_name"]),
-        span["line_start"],
-        span["column_start"]
-    )
-}
-
-fn is_error_line(line: &str) -> bool {
-    line.contains(": error") || line.starts_with("error")
 }
 
 /// Time limit of a level's compilation, and of the linking.
@@ -203,7 +97,7 @@ pub fn build(artifacts: &Artifacts, levels: &[OwnLevel]) -> Result<Result<Built,
         .join(key(levels)?);
     fs::create_dir_all(&folder).with_context(|| format!("{}", folder.display()))?;
     // `watch` and another command may compile the same level after a save.
-    let _lock = Lock::for_long(&folder, LONGEST)?;
+    let _lock = Lock::within(&folder, LONGEST)?;
     let mut stamp = artifacts.stamp(&USABLE)?;
     for level in levels {
         match library(artifacts, level, &folder)? {
@@ -376,73 +270,4 @@ fn rustc(artifacts: &Artifacts, name: &str, crates: &[&str]) -> Result<Command> 
         }
     }
     Ok(command)
-}
-
-/// rustc's errors, with the path of the file as the learner would type it.
-fn not_compiled(said: &Said, level: &OwnLevel, root: &Path) -> NotCompiled {
-    let (root, own) = (
-        root.display().to_string(),
-        level.folder().display().to_string(),
-    );
-    let line = said.first.replace(&root, &own);
-    let (place, error) = match line.split_once(": ") {
-        Some((place, error)) if !place.starts_with("error") => (place, error),
-        _ => (&*own, &*line),
-    };
-    NotCompiled {
-        line: BadInput::new(place, "", error),
-        text: data::plain(&said.rendered.replace(&root, &own)).into_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn errors_have_the_learners_path() -> Result<()> {
-        let folder = tempfile::tempdir()?;
-        let own = folder.path().join("mine");
-        fs::create_dir_all(own.join("src"))?;
-        fs::write(own.join("src/lib.rs"), "")?;
-        let level = OwnLevel::at(&own)?;
-        let of = |said: &str| {
-            let said = Said::of(said.into(), "exit status: 1");
-            not_compiled(&said, &level, Path::new("/abs/mine"))
-        };
-        let error = |line: u32, label: &str| {
-            let span = json!({"file_name": "/abs/mine/src/ops.rs", "line_start": line, "column_start": 9,
-                "is_primary": true, "label": label});
-            json!({"level": "error", "message": "cannot find value `y`", "code": {"code": "E0425"}, "spans": [span],
-                "rendered": format!("error[E0425]: cannot find value `y`\n --> /abs/mine/src/ops.rs:{line}:9\n\n")})
-        };
-        let aborting = json!({"level": "error", "message": "aborting due to 2 previous errors", "spans": [],
-            "rendered": "error: aborting\n"});
-        let own = own.display();
-        let one = of(&format!("{}\n{aborting}", error(7, "not found")));
-        let first = format!("{own}/src/ops.rs:7:9: error[E0425]: cannot find value `y`: not found");
-        assert_eq!(one.to_string(), first);
-        let shown = |line: u32| {
-            format!("error[E0425]: cannot find value `y`\n --> {own}/src/ops.rs:{line}:9")
-        };
-        assert_eq!(one.text, shown(7));
-        let two = of(&format!(
-            "{}\n{}\n{aborting}",
-            error(7, "not found"),
-            error(8, "")
-        ));
-        assert_eq!(two.to_string(), first);
-        assert_eq!(
-            two.text,
-            format!("{}\n\n{}\n\n(2 errors)", shown(7), shown(8))
-        );
-        let other = of("error: no input");
-        assert_eq!(other.to_string(), format!("{own}: error: no input"));
-        assert_eq!(other.text, "");
-        let expected = format!("{own}: error: the compiler ended early (exit status: 1): x");
-        assert_eq!(of("x").to_string(), expected);
-        Ok(())
-    }
 }

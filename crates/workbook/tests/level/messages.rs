@@ -1,4 +1,4 @@
-//! What a check and a watch say besides the verdict.
+//! Messages of `check` and `watch`, apart from the verdict.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -147,7 +147,7 @@ impl Watch {
         Self(child, out)
     }
 
-    /// What it prints for one pass, which an empty line ends.
+    /// Its output of one pass, up to an empty line.
     fn pass(&mut self) -> String {
         let mut all = String::new();
         loop {

@@ -348,7 +348,7 @@ fn last_lines(stderr: &str) -> Vec<String> {
 /// Maximum characters of a line of stderr that is shown.
 const SHORT: usize = 200;
 
-/// What a process ran out of before it aborted.
+/// The resource that an aborted process ran out of: memory or stack.
 fn exhausted(stderr: &str) -> Option<String> {
     let begins = |line: &&str| line.starts_with("memory allocation of ");
     if stderr.contains("has overflowed its stack") {
