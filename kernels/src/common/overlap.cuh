@@ -4,6 +4,9 @@
 // What a kernel loads before wait_for_previous must be what no kernel before it in the chain writes, and must be loaded by
 // load16_at_once: the compiler may move other loads below the wait. What the kernels before wrote must not be loaded
 // through const T *__restrict__: such loads (ld.global.nc) may rise above the wait.
+//
+// Where let_next_start stands is measured. At the top, the next kernel has the most time to load its weights. After the
+// wait, these loads do not compete with this kernel's own. benches/NOTES.md has the times.
 #pragma once
 
 #include "common/vector.cuh"
@@ -59,8 +62,10 @@ __device__ __forceinline__ void await_all(uint4 (&chunks)[N], unsigned zero) {
   chunks[0].x |= all, chunks[0].y |= all, chunks[0].z |= all, chunks[0].w |= all;
 }
 
-// load16_at_once of what other blocks of the SM load, too: it may come from L1, and the compiler may move it down.
-__device__ __forceinline__ uint4 load16_again(const void *p, bool inside) {
+// load16_at_once of what the other warps of the SM load, too, such as x: through L1, so that L2 is asked once. A volatile
+// load goes to L2 each time, and of a row that all warps of the GPU read, a part of L2 would answer one warp after another.
+// The compiler may move it down: see await_all.
+__device__ __forceinline__ uint4 load16_through_l1(const void *p, bool inside) {
   uint4 x = make_uint4(0, 0, 0, 0);
   asm volatile("{ .reg .pred inside;\n"
                "  setp.ne.u32 inside, %5, 0;\n"

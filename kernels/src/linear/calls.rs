@@ -1,6 +1,6 @@
 //! Calls of the linear layers.
 
-use candle_core::{Error, Result, Tensor};
+use candle_core::{DType, Error, Result, Tensor};
 use operands::{Linear, Norm};
 
 use super::{level4, level5};
@@ -25,6 +25,9 @@ const IN_FLIGHT: [[usize; 2]; 4] = [[65, 512], [33, 760], [34, 1536], [9, 4096]]
 
 /// N, K of one row with its norm: one for each kernel of `norm_gemv.cu`.
 const ROWS: [[usize; 2]; 3] = [[65, 512], [33, 760], [34, 1536]];
+
+/// N, K for the kernels of a large w; f32 has none for the last.
+const TALL: [[usize; 2]; 3] = [[8193, 264], [8195, 520], [8193, 1000]];
 
 pub fn add(list: &mut List) {
     for size @ [m, n, k] in SHAPES {
@@ -72,18 +75,27 @@ pub fn add(list: &mut List) {
             },
         );
     }
+    for [n, k] in TALL {
+        let dtypes = if k > 768 { &BOTH[1..] } else { &BOTH };
+        norm_linear(list, dtypes, n, k);
+    }
     for [n, k] in ROWS {
-        list.kernel("norm_linear", 5, &BOTH, &format!("1×{n}×{k}"), move |i| {
-            let (x, norm) = (i.tensor(&[1, k])?, rms(i, k)?);
-            let w = Linear::new(i.tensor(&[n, k])?, Some(i.tensor(&[n])?));
-            level5::norm_linear(&x, &norm, &w)?.ok_or_else(no_kernel)
-        });
+        norm_linear(list, &BOTH, n, k);
         list.kernel("norm_swiglu", 5, &BOTH, &format!("1×{n}×{k}"), move |i| {
             let (x, norm) = (i.tensor(&[1, k])?, rms(i, k)?);
             let gate_up = Linear::new(i.tensor(&[2 * n, k])?, None);
             level5::norm_swiglu(&x, &norm, &gate_up)?.ok_or_else(no_kernel)
         });
     }
+}
+
+fn norm_linear(list: &mut List, dtypes: &[DType], n: usize, k: usize) {
+    let shape = format!("1×{n}×{k}");
+    list.kernel("norm_linear", 5, dtypes, &shape, move |i| {
+        let (x, norm) = (i.tensor(&[1, k])?, rms(i, k)?);
+        let w = Linear::new(i.tensor(&[n, k])?, Some(i.tensor(&[n])?));
+        level5::norm_linear(&x, &norm, &w)?.ok_or_else(no_kernel)
+    });
 }
 
 fn rms(i: &mut Inputs, k: usize) -> Result<Norm> {

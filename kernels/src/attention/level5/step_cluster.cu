@@ -3,12 +3,12 @@
 //
 // Against rope/level5.cu, decode.cu and, for more than 256 keys, attention_combine: three launches of 2 to 3 µs each,
 // two of which wait for a few KB that the one before has written.
-//   - A cluster of 8 blocks shares the rows of a key head: ROWS queries that read the same keys. The keys are dealt out
-//     over the blocks, the warps and the groups of lanes of a warp, so that a cache of 256 keys has a few loads per lane,
-//     all in flight at once. One block per head would use 3 SMs of 132 for a model with 3 key heads.
+//   - A cluster of 8 blocks, or 4, shares the rows of a key head: ROWS queries that read the same keys. The keys are dealt
+//     out over the blocks, the warps and the groups of lanes of a warp, so that a cache of 256 keys has a few loads per
+//     lane, all in flight at once. One block per head would use 3 SMs of 132 for a model with 3 key heads.
 //   - Each block rotates q for itself. The new keys go from registers to the scores; the cache gets them, too.
 //   - The blocks exchange their parts through distributed shared memory: block i gets from each block its part of the
-//     i-th eighth of the result, and writes it. A barrier of the cluster takes 0.2 µs, a launch 0.7 at least.
+//     i-th share of the result, and writes it. A barrier of the cluster takes 0.2 µs, a launch 0.7 at least.
 //   - In a decode step the position, the angles and the first keys and values are in flight while the kernel that
 //     computes q, k and v still runs (common/overlap.cuh). Older keys of the cache are those of earlier steps.
 // Every lane of a group gets the group's scores by a butterfly, and each group has a softmax of its own. Groups, warps
@@ -20,7 +20,7 @@
 // Outcome: `workbook ablation`, and book/chapters/level5.md.
 //
 // Bytes moved: 4 or 2 times (2·Hkv·S·D, each key and value once per ROWS queries, + 2·B·T·(H + Hkv)·D). Launch: grid
-// (8, Hkv·⌈T·H/Hkv/ROWS⌉, B) in clusters of 8, 128 threads.
+// (8, Hkv·⌈T·H/Hkv/ROWS⌉, B) in clusters of 8, or (4, Hkv, B) in clusters of 4 for one row; 128 threads.
 //
 // To be faster: larger clusters, 16 blocks with an opt-in; keys of the next pass by bulk copies.
 //
@@ -29,7 +29,11 @@
 #include "common/cluster.cuh"
 #include "common/overlap.cuh"
 
-constexpr int WARPS = 4, THREADS = WARPS * WARP, BLOCKS = 8;
+constexpr int WARPS = 4, THREADS = WARPS * WARP;
+
+// Blocks of a cluster that has ROWS rows. Where each query has a key head of its own, there are as many clusters as heads.
+template <int ROWS>
+constexpr int BLOCKS = ROWS == 1 ? 4 : 8;
 
 // The operands of a step: S keys are in the cache, and T new ones follow them.
 template <typename T>
@@ -46,11 +50,11 @@ struct Step {
 
 // Heads of up to D channels: a group of lanes reads a key together, 16 bytes per lane, and has KEYS_PER_GROUP keys and
 // their values at a time. A pass is of the whole cluster.
-template <typename T, int D>
+template <typename T, int D, int ROWS>
 struct Layout {
-  static constexpr int CHANNELS_PER_LANE = PER_16_BYTES<T>, KEYS_PER_GROUP = 4;
+  static constexpr int CHANNELS_PER_LANE = PER_16_BYTES<T>, KEYS_PER_GROUP = 32 / BLOCKS<ROWS>;
   static constexpr int LANES_PER_GROUP = D / CHANNELS_PER_LANE, GROUPS_PER_WARP = WARP / LANES_PER_GROUP;
-  static constexpr int KEYS_PER_CLUSTER_PASS = BLOCKS * WARPS * GROUPS_PER_WARP * KEYS_PER_GROUP;
+  static constexpr int KEYS_PER_CLUSTER_PASS = BLOCKS<ROWS> * WARPS * GROUPS_PER_WARP * KEYS_PER_GROUP;
 };
 
 // What a block sends to another one: of a part of one row of y its maximum score, its sum of exponentials, and Σ p·v.
@@ -62,9 +66,9 @@ struct Part {
 // What the warps of a block exchange, and the parts that come from the blocks.
 template <int D, int ROWS>
 struct Shared {
-  static constexpr int ELEMENTS = ROWS * D / BLOCKS; // of y for each block, all of one row
+  static constexpr int ELEMENTS = ROWS * D / BLOCKS<ROWS>; // of y for each block, all of one row
   float m[WARPS][ROWS], l[WARPS][ROWS], o[WARPS][ROWS][D];
-  Part<ELEMENTS> parts[BLOCKS];
+  Part<ELEMENTS> parts[BLOCKS<ROWS>];
 };
 
 // Says that this thread has arrived at the barrier of the cluster, or waits for all. The first barrier orders nothing:
@@ -185,19 +189,18 @@ struct Rotation {
   }
   // Requests both parts of a head.
   __device__ __forceinline__ void load(const T *head, bool is_there, uint4 (&x)[2]) const {
-    x[0] = load16_at_once(head + c, is_there && has_c);
-    x[1] = load16_at_once(head + other, is_there && has_c);
+    x[0] = load16_through_l1(head + c, is_there && has_c);
+    x[1] = load16_through_l1(head + other, is_there && has_c);
   }
 };
 
 // The work of a cluster: up to ROWS rows of y.
 template <typename T, int D, int ROWS>
 __device__ __forceinline__ void step(const Step<T> &p) {
-  using L = Layout<T, D>;
+  using L = Layout<T, D, ROWS>;
   constexpr int N = L::CHANNELS_PER_LANE, LANES = L::LANES_PER_GROUP, KEYS = L::KEYS_PER_GROUP;
   constexpr int ELEMENTS = Shared<D, ROWS>::ELEMENTS;
   __shared__ Shared<D, ROWS> shared;
-  let_next_start();
   cluster_start();
   const unsigned rank = cluster_rank(), warp = threadIdx.x / WARP, lane_group = lane_id() / LANES;
   const unsigned head_dim = 2 * p.half_dim, c = lane_id() % LANES * N, batch = blockIdx.z;
@@ -216,7 +219,7 @@ __device__ __forceinline__ void step(const Step<T> &p) {
   const size_t cache = (size_t(batch) * p.kv_heads + kv_head) * p.capacity * head_dim;
   uint4 keys[KEYS], values[KEYS];
   auto key_of = [&](unsigned pass, int u) {
-    return pass * L::KEYS_PER_CLUSTER_PASS + ((u * BLOCKS + rank) * WARPS + warp) * L::GROUPS_PER_WARP + lane_group;
+    return pass * L::KEYS_PER_CLUSTER_PASS + ((u * BLOCKS<ROWS> + rank) * WARPS + warp) * L::GROUPS_PER_WARP + lane_group;
   };
   auto load_pass = [&](unsigned pass) {
 #pragma unroll
@@ -243,6 +246,7 @@ __device__ __forceinline__ void step(const Step<T> &p) {
   load_angles(rank, new_cos, new_sin, has_new && lane_group == 0);
 
   wait_for_previous(); // from here on: what the kernel before wrote
+  let_next_start();    // not before: the next kernel's weights would compete with the keys
   uint4 q_parts[ROWS][2], new_key[2], new_value[1];
 #pragma unroll
   for (int r = 0; r < ROWS; r++) {
@@ -251,7 +255,7 @@ __device__ __forceinline__ void step(const Step<T> &p) {
   }
   const size_t from = size_t(batch) * p.kv_batch_stride + size_t(rank) * p.kv_token_stride + kv_head * head_dim;
   rotation.load(p.k + from, has_new && lane_group == 0, new_key);
-  new_value[0] = load16_at_once(p.v + from + c, has_new && lane_group == 0 && rotation.has_c);
+  new_value[0] = load16_through_l1(p.v + from + c, has_new && lane_group == 0 && rotation.has_c);
 
   float q[ROWS][N];
 #pragma unroll
@@ -310,9 +314,9 @@ __device__ __forceinline__ void step(const Step<T> &p) {
   const int i = rank * ELEMENTS + threadIdx.x, r = i / D;
   float m = -INFINITY, l = 0.f, o = 0.f;
 #pragma unroll
-  for (int b = 0; b < BLOCKS; b++) m = fmaxf(m, shared.parts[b].m);
+  for (int b = 0; b < BLOCKS<ROWS>; b++) m = fmaxf(m, shared.parts[b].m);
 #pragma unroll
-  for (int b = 0; b < BLOCKS; b++) {
+  for (int b = 0; b < BLOCKS<ROWS>; b++) {
     const float factor = softmax_weight(shared.parts[b].m, m);
     l += factor * shared.parts[b].l, o += factor * shared.parts[b].o[threadIdx.x];
   }
@@ -322,7 +326,7 @@ __device__ __forceinline__ void step(const Step<T> &p) {
 
 // Heads of up to D channels, and ROWS rows per cluster.
 #define STEP(NAME, T, D, ROWS)                                                                                       \
-  extern "C" __global__ void __cluster_dims__(BLOCKS, 1, 1) __launch_bounds__(THREADS)                               \
+  extern "C" __global__ void __cluster_dims__(BLOCKS<ROWS>, 1, 1) __launch_bounds__(THREADS)                         \
       NAME(const T *q, const T *k, const T *v, const T *cos, const T *sin, T *keys, T *values, T *y,                 \
            const unsigned *position, unsigned q_batch_stride, unsigned q_token_stride, unsigned kv_batch_stride,     \
            unsigned kv_token_stride, unsigned tokens, unsigned heads, unsigned kv_heads, unsigned half_dim,          \

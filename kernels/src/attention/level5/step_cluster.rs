@@ -16,9 +16,11 @@ static MODULE: Module = module!("attention/level5/step_cluster", sm_90);
 /// Name of `step_cluster.cu` in the registry, in tables and in traces.
 pub(super) const KERNEL: &str = "attention_step_cluster";
 
-/// Threads of a block, and blocks of a cluster: `THREADS` and `BLOCKS` of `step_cluster.cu`.
+/// Threads of a block: `THREADS` of `step_cluster.cu`.
 const THREADS: usize = 128;
-const BLOCKS: usize = 8;
+
+/// Blocks of a cluster for one row, and for several: `BLOCKS` of `step_cluster.cu`.
+const BLOCKS: [usize; 2] = [4, 8];
 
 const F32: Entries = [
     [
@@ -90,7 +92,7 @@ pub(super) fn launch(step: &Step) -> Result<Tensor> {
     let d = [32, 64].iter().position(|&d| head_dim <= d).unwrap_or(2);
     let (keys, values) = cache.tensors()?;
     Launch::new(&MODULE, entries[d][several])
-        .grid(BLOCKS, cache.kv_heads * clusters, batch)
+        .grid(BLOCKS[several], cache.kv_heads * clusters, batch)
         .block(THREADS, 1, 1)
         .programmatic()
         .view(step.q)
@@ -124,17 +126,18 @@ mod tests {
     #[test]
     fn rows_and_threads_are_those_of_the_kernel() {
         let cu = include_str!("step_cluster.cu");
-        assert!(cu.contains(&format!("BLOCKS = {BLOCKS};")));
+        let [one, several] = BLOCKS;
+        assert!(cu.contains(&format!("BLOCKS = ROWS == 1 ? {one} : {several};")));
         for (dtype, entries) in [("float", F32), ("bf16", BF16)] {
             for (d, of_d) in [32, 64, 128].into_iter().zip(entries) {
-                for (rows, entry) in [1, ROWS].into_iter().zip(of_d) {
+                for ((rows, blocks), entry) in [1, ROWS].into_iter().zip(BLOCKS).zip(of_d) {
                     let line = format!("STEP({entry}, {dtype}, {d}, {rows})");
                     assert!(cu.contains(&line), "{line}");
                     let text = MODULE.texts()[0];
                     assert_eq!(directive(text, entry, ".maxntid"), THREADS, "{entry}");
                     assert_eq!(
                         directive(text, entry, ".reqnctapercluster"),
-                        BLOCKS,
+                        blocks,
                         "{entry}"
                     );
                 }

@@ -54,7 +54,7 @@ __device__ __forceinline__ void dots(float (&acc)[R][M], const T *x, const T *co
 #pragma unroll
       for (int s = 0; s < S; s++)
 #pragma unroll
-        for (int i = 0; i < M; i++) x_chunks[s][i] = load16_again(row(i) + from + s * STEP, from + s * STEP < k);
+        for (int i = 0; i < M; i++) x_chunks[s][i] = load16_through_l1(row(i) + from + s * STEP, from + s * STEP < k);
 #pragma unroll
       for (int s = 0; s < S; s++) {
         float w_values[R][PER_CHUNK];

@@ -10,6 +10,8 @@
 //     Each warp repeats the norm's arithmetic: 3·K operations next to 2·R·K of its R rows of w.
 //   - Loads first, conversions last: a lane requests all of its chunks of w, g and x before it unpacks one, so the row
 //     waits for memory once. Level 4 goes through K in steps of two chunks, each of which waits.
+//   - The warps of an SM share x in L1: all of the GPU read the same 1 KB, and L2 answers one after the other.
+//   - R rows per warp: more in flight, and fewer warps that repeat the norm. A large w, that of the head, has 8 in bf16.
 //
 // Prediction: one trip to memory, the shuffles and the launch: about 2 µs for w of a few MB, instead of 2.4 for the norm
 // and 2.4 to 3 for the GEMV. A large w takes the time of a copy.
@@ -18,19 +20,19 @@
 // To be faster: bulk copies to shared memory in place of loads to registers, which limit R.
 //
 // Compiled for sm_75 and sm_90: from sm_90 on, a launch may overlap with the one before.
-// Bytes moved: 4 or 2 times (N·K + N + 2·K + N), x and g mostly from L2. Launch: R rows of w per warp, 4 warps per block.
+// Bytes moved: 4 or 2 times (N·K + N + 2·K + N), x and g mostly from L2. Launch: R rows of w per warp, WARPS warps per block.
 #include "common/overlap.cuh"
 #include "common/warp.cuh"
 #include "linear/parameters.cuh"
 
-constexpr int WARPS = 4;
-
 // One warp computes R elements of y. A row is at most CHUNKS chunks of 16 bytes per lane: lane l has chunks l, l + 32, …
-template <int CHUNKS, int R, class T, class Epilogue>
+template <int CHUNKS, int R, int WARPS, class T, class Epilogue>
 __device__ __forceinline__ void norm_gemv(const T *x, const T *g, const T *w, Epilogue epilogue, T *y, unsigned n,
                                           unsigned k, float inverse_k, float eps) {
   constexpr int PER_CHUNK = PER_16_BYTES<T>, ROWS = Epilogue::GATED ? 2 * R : R;
-  let_next_start();
+  // A gated kernel has the most weights of a block. In bf16 it is faster when the next kernel's do not arrive with them.
+  constexpr bool EARLY = !Epilogue::GATED || sizeof(T) == 4;
+  if (EARLY) let_next_start();
   unsigned column = (blockIdx.x * WARPS + threadIdx.x / WARP) * R;
   if (column >= n) return;
   auto load_row = [&](const T *row, uint4(&chunks)[CHUNKS]) {
@@ -46,7 +48,12 @@ __device__ __forceinline__ void norm_gemv(const T *x, const T *g, const T *w, Ep
   for (int j = 0; j < ROWS; j++) load_row(w + (size_t(j / R) * n + min(column + j % R, n - 1)) * k, w_chunks[j]);
   load_row(g, g_chunks);
   wait_for_previous();
-  load_row(x, x_chunks);
+  if (!EARLY) let_next_start();
+#pragma unroll
+  for (int c = 0; c < CHUNKS; c++) {
+    unsigned at = (c * WARP + lane_id()) * PER_CHUNK;
+    x_chunks[c] = load16_through_l1(x + at, at < k);
+  }
   await_all(x_chunks, k >> 31);
 
   float squares = 0.f, dots[ROWS] = {};
@@ -77,32 +84,37 @@ __device__ __forceinline__ void norm_gemv(const T *x, const T *g, const T *w, Ep
 }
 
 // A kernel of each epilogue, for rows of w of up to CHUNKS chunks per lane.
-#define NORM_LINEAR(NAME, T, CHUNKS, R)                                                                              \
+#define NORM_LINEAR(NAME, T, CHUNKS, R, WARPS)                                                                       \
   extern "C" __global__ void __launch_bounds__(WARPS *WARP)                                                          \
       NAME(const T *x, const T *g, const T *w, const T *b, T *y, unsigned n, unsigned k, float inverse_k,            \
            float eps) {                                                                                              \
-    norm_gemv<CHUNKS, R>(x, g, w, Bias<T>{b}, y, n, k, inverse_k, eps);                                              \
+    norm_gemv<CHUNKS, R, WARPS>(x, g, w, Bias<T>{b}, y, n, k, inverse_k, eps);                                       \
   }
-#define NORM_SWIGLU(NAME, T, CHUNKS, R)                                                                              \
+#define NORM_SWIGLU(NAME, T, CHUNKS, R, WARPS)                                                                       \
   extern "C" __global__ void __launch_bounds__(WARPS *WARP)                                                          \
       NAME(const T *x, const T *g, const T *w, T *y, unsigned n, unsigned k, float inverse_k, float eps) {           \
-    norm_gemv<CHUNKS, R>(x, g, w, SwiGlu{}, y, n, k, inverse_k, eps);                                                \
+    norm_gemv<CHUNKS, R, WARPS>(x, g, w, SwiGlu{}, y, n, k, inverse_k, eps);                                         \
   }
 
-NORM_LINEAR(norm_linear_f32_level5_4, float, 4, 3)
-NORM_SWIGLU(norm_swiglu_f32_level5_4, float, 4, 2)
+NORM_LINEAR(norm_linear_f32_level5_4, float, 4, 3, 4)
+NORM_LINEAR(norm_linear_f32_level5_4_tall, float, 4, 4, 4)
+NORM_SWIGLU(norm_swiglu_f32_level5_4, float, 4, 2, 4)
 
-NORM_LINEAR(norm_linear_f32_level5_6, float, 6, 2)
-NORM_SWIGLU(norm_swiglu_f32_level5_6, float, 6, 1)
+NORM_LINEAR(norm_linear_f32_level5_6, float, 6, 2, 8)
+NORM_LINEAR(norm_linear_f32_level5_6_tall, float, 6, 4, 4)
+NORM_SWIGLU(norm_swiglu_f32_level5_6, float, 6, 2, 4)
 
-NORM_LINEAR(norm_linear_f32_level5_12, float, 12, 1)
-NORM_SWIGLU(norm_swiglu_f32_level5_12, float, 12, 1)
+NORM_LINEAR(norm_linear_f32_level5_12, float, 12, 1, 4)
+NORM_SWIGLU(norm_swiglu_f32_level5_12, float, 12, 1, 4)
 
-NORM_LINEAR(norm_linear_bf16_level5_2, bf16, 2, 3)
-NORM_SWIGLU(norm_swiglu_bf16_level5_2, bf16, 2, 3)
+NORM_LINEAR(norm_linear_bf16_level5_2, bf16, 2, 3, 4)
+NORM_LINEAR(norm_linear_bf16_level5_2_tall, bf16, 2, 8, 4)
+NORM_SWIGLU(norm_swiglu_bf16_level5_2, bf16, 2, 3, 8)
 
-NORM_LINEAR(norm_linear_bf16_level5_3, bf16, 3, 2)
-NORM_SWIGLU(norm_swiglu_bf16_level5_3, bf16, 3, 2)
+NORM_LINEAR(norm_linear_bf16_level5_3, bf16, 3, 3, 8)
+NORM_LINEAR(norm_linear_bf16_level5_3_tall, bf16, 3, 8, 4)
+NORM_SWIGLU(norm_swiglu_bf16_level5_3, bf16, 3, 2, 8)
 
-NORM_LINEAR(norm_linear_bf16_level5_8, bf16, 8, 1)
-NORM_SWIGLU(norm_swiglu_bf16_level5_8, bf16, 8, 1)
+NORM_LINEAR(norm_linear_bf16_level5_8, bf16, 8, 1, 4)
+NORM_LINEAR(norm_linear_bf16_level5_8_tall, bf16, 8, 2, 4)
+NORM_SWIGLU(norm_swiglu_bf16_level5_8, bf16, 8, 1, 4)

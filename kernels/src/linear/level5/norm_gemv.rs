@@ -12,55 +12,65 @@ use crate::without::Idea;
 
 static MODULE: Module = module!("linear/level5/norm_gemv", sm_75, sm_90);
 
-/// Lanes of a warp, and warps of a block: `WARP` and `WARPS` of `norm_gemv.cu`.
+/// Lanes of a warp.
 const WARP: usize = 32;
-const WARPS: usize = 4;
 
-/// A kernel, and R of `norm_gemv.cu`: elements of y per warp.
+/// Rows of w from which a kernel with more rows per warp is faster: those of a head, which fill the GPU several times.
+const TALL: usize = 8192;
+
+/// A kernel, and R and WARPS of `norm_gemv.cu`: elements of y per warp, and warps per block.
 #[derive(Debug, Clone, Copy)]
-struct Kernel(&'static str, usize);
+struct Kernel(&'static str, usize, usize);
 
 /// The kernels for rows of w of up to `chunks` chunks of 16 bytes per lane: CHUNKS of `norm_gemv.cu`.
 #[derive(Debug)]
 struct NormGemv {
     chunks: usize,
     linear: Kernel,
+    /// For at least [`TALL`] rows of w.
+    tall: Kernel,
     swiglu: Kernel,
 }
 
 const F32: [NormGemv; 3] = [
     NormGemv {
         chunks: 4,
-        linear: Kernel("norm_linear_f32_level5_4", 3),
-        swiglu: Kernel("norm_swiglu_f32_level5_4", 2),
+        linear: Kernel("norm_linear_f32_level5_4", 3, 4),
+        tall: Kernel("norm_linear_f32_level5_4_tall", 4, 4),
+        swiglu: Kernel("norm_swiglu_f32_level5_4", 2, 4),
     },
     NormGemv {
         chunks: 6,
-        linear: Kernel("norm_linear_f32_level5_6", 2),
-        swiglu: Kernel("norm_swiglu_f32_level5_6", 1),
+        linear: Kernel("norm_linear_f32_level5_6", 2, 8),
+        tall: Kernel("norm_linear_f32_level5_6_tall", 4, 4),
+        swiglu: Kernel("norm_swiglu_f32_level5_6", 2, 4),
     },
     NormGemv {
         chunks: 12,
-        linear: Kernel("norm_linear_f32_level5_12", 1),
-        swiglu: Kernel("norm_swiglu_f32_level5_12", 1),
+        linear: Kernel("norm_linear_f32_level5_12", 1, 4),
+        tall: Kernel("norm_linear_f32_level5_12", 1, 4),
+        swiglu: Kernel("norm_swiglu_f32_level5_12", 1, 4),
     },
 ];
 
 const BF16: [NormGemv; 3] = [
     NormGemv {
         chunks: 2,
-        linear: Kernel("norm_linear_bf16_level5_2", 3),
-        swiglu: Kernel("norm_swiglu_bf16_level5_2", 3),
+        linear: Kernel("norm_linear_bf16_level5_2", 3, 4),
+        tall: Kernel("norm_linear_bf16_level5_2_tall", 8, 4),
+        swiglu: Kernel("norm_swiglu_bf16_level5_2", 3, 8),
     },
     NormGemv {
         chunks: 3,
-        linear: Kernel("norm_linear_bf16_level5_3", 2),
-        swiglu: Kernel("norm_swiglu_bf16_level5_3", 2),
+        linear: Kernel("norm_linear_bf16_level5_3", 3, 8),
+        tall: Kernel("norm_linear_bf16_level5_3_tall", 8, 4),
+        swiglu: Kernel("norm_swiglu_bf16_level5_3", 2, 8),
     },
     NormGemv {
         chunks: 8,
-        linear: Kernel("norm_linear_bf16_level5_8", 1),
-        swiglu: Kernel("norm_swiglu_bf16_level5_8", 1),
+        linear: Kernel("norm_linear_bf16_level5_8", 1, 4),
+        tall: Kernel("norm_linear_bf16_level5_8_tall", 2, 4),
+        swiglu: Kernel("norm_swiglu_bf16_level5_8", 1, 4),
     },
 ];
 
@@ -78,7 +88,13 @@ pub fn norm_linear(x: &Tensor, norm: &Norm, w: &Linear) -> Result<Option<Tensor>
     let _span = span("norm_linear_level5");
     let (packed, b) = (Packed::of(&w.weight)?, w.bias.as_ref());
     let shape = check("norm_linear_level5", x, packed.dims, packed.dtype, b, None)?;
-    row.launch(&packed, Some(b), shape.n, variant.linear)
+    let is_tall = shape.n >= TALL;
+    let kernel = if is_tall {
+        variant.tall
+    } else {
+        variant.linear
+    };
+    row.launch(&packed, Some(b), shape.n, kernel)
 }
 
 /// silu(h·Wgᵀ) ⊙ (h·Wuᵀ) of h = rms_norm(x) in one launch: x (…, K) of one row, w (2F, K), the gate's rows above the
@@ -144,7 +160,7 @@ impl<'a> Row<'a> {
         w: &Packed,
         b: Option<Option<&Tensor>>,
         n: usize,
-        Kernel(entry, columns): Kernel,
+        Kernel(entry, columns, warps): Kernel,
     ) -> Result<Option<Tensor>> {
         let Form::Gpu(w) = &w.form else {
             return Ok(None);
@@ -152,8 +168,8 @@ impl<'a> Row<'a> {
         let [x, gain, w] = [self.x, self.gain, w].map(aligned);
         let (x, gain, w, y) = (x?, gain?, w?, output_like(self.x, n)?);
         let mut launch = Launch::new(&MODULE, entry)
-            .grid(n.div_ceil(WARPS * columns), 1, 1)
-            .block(WARPS * WARP, 1, 1)
+            .grid(n.div_ceil(warps * columns), 1, 1)
+            .block(warps * WARP, 1, 1)
             .programmatic()
             .read(&x)
             .constant(&gain)
@@ -177,11 +193,17 @@ mod tests {
         let cu = include_str!("norm_gemv.cu");
         for (dtype, variants) in [("float", &F32), ("bf16", &BF16)] {
             for v in variants {
-                for (what, Kernel(entry, columns)) in [("LINEAR", v.linear), ("SWIGLU", v.swiglu)] {
-                    let line = format!("NORM_{what}({entry}, {dtype}, {}, {columns})", v.chunks);
+                for (what, kernel) in [
+                    ("LINEAR", v.linear),
+                    ("LINEAR", v.tall),
+                    ("SWIGLU", v.swiglu),
+                ] {
+                    let Kernel(entry, columns, warps) = kernel;
+                    let sizes = format!("{}, {columns}, {warps}", v.chunks);
+                    let line = format!("NORM_{what}({entry}, {dtype}, {sizes})");
                     assert!(cu.contains(&line), "{line}");
                     let threads = directive(MODULE.texts()[0], entry, ".maxntid");
-                    assert_eq!(threads, WARPS * WARP, "{entry}");
+                    assert_eq!(threads, warps * WARP, "{entry}");
                 }
             }
         }

@@ -9,6 +9,7 @@
 //     over K, no shared memory and no barrier: five shuffles join the lanes.
 //   - In a decode step all of that is in flight while the kernel that computes x still runs (common/overlap.cuh). x and
 //     the residual come after the wait, then conversions and products.
+//   - The warps of an SM share x in L1. Loads that go to L2 would ask for the same few lines 576 times.
 //
 // Prediction: 1.4 to 1.6 µs per launch in a chain, as measured for such a matmul in a program of its own on an H200, where
 // launches that wait for each other take 2.2 to 2.4. Alone, as gemv_split.cu. Outcome: book/chapters/level5.md.
@@ -43,7 +44,7 @@ __device__ __forceinline__ void row_gemv(const T *x, const T *w, const T *b, con
 #pragma unroll
   for (int c = 0; c < CHUNKS; c++) {
     unsigned at = (c * WARP + lane_id()) * PER_CHUNK;
-    x_chunks[c] = load16_at_once(x + at, at < k);
+    x_chunks[c] = load16_through_l1(x + at, at < k);
   }
   await_all(x_chunks, k >> 31);
   float sums[4] = {}; // of four sums, no product waits for the one before it
