@@ -187,12 +187,16 @@ def processor():
 
 def page(figures):
     lines = ["# Soak test", "", "<!-- Made by `scripts/soak.sh --page` from docs/soak.json. -->", "",
-             "`scripts/soak.sh` runs the workbook for a long time, outside CI. These are the figures of its last run:",
-             f"{figures['machine']}, commit {figures['commit']}, {figures['date']}.", ""]
+             "`scripts/soak.sh` runs the workbook for a long time, outside CI. These are the figures of the last run of each part.", ""]
+    origins = figures.get("origins", {})
+
+    def origin(part):
+        o = origins[part]
+        return [f"{o['machine']}, commit {o['commit']}, {o['date']}.", ""]
     if "fuzz" in figures:
         all_runs = sum(f["runs"] for f in figures["fuzz"].values())
         wrong = sum(f["wrong"] for f in figures["fuzz"].values())
-        lines += ["## Readers under libFuzzer", "",
+        lines += ["## Readers under libFuzzer", "", *origin("fuzz"),
                   f"{all_runs:,} inputs in all; {wrong} ended in a panic, took longer than 20 s, or more than {MIB} MiB.", "",
                   "| reader | inputs | seconds | wrong | peak MiB | slowest input, s |", "|:--|--:|--:|--:|--:|--:|"]
         for name, f in sorted(figures["fuzz"].items()):
@@ -200,14 +204,14 @@ def page(figures):
         lines.append("")
     if "mutations" in figures:
         every = figures["mutations"]
-        lines += ["## Readers on mutated files", "",
+        lines += ["## Readers on mutated files", "", *origin("mutations"),
                   f"{sum(f['inputs'] for f in every.values()):,} inputs, made by random changes of small files that are right, "
                   "without coverage; none ended in a panic or took longer than 20 s.", "",
                   "| reader | inputs | seconds |", "|:--|--:|--:|"]
         lines += [f"| {name} | {f['inputs']:,} | {f['seconds']} |" for name, f in sorted(every.items())]
         lines.append("")
     if "kills" in figures:
-        lines += ["## SIGKILL at random points", "",
+        lines += ["## SIGKILL at random points", "", *origin("kills"),
                   "After each kill, every file that the command writes is checked: it is as before or as after, and can be read.", "",
                   "| command | kills | ended before its kill | torn or lost |", "|:--|--:|--:|--:|"]
         for name, f in figures["kills"].items():
@@ -215,7 +219,7 @@ def page(figures):
         lines.append("")
     if "decode" in figures:
         f = figures["decode"]
-        lines += ["## A long decode", "",
+        lines += ["## A long decode", "", *origin("decode"),
                   f"The small language model generated {f['tokens']:,} tokens on a CPU, in {f['contexts']:,} contexts and "
                   f"{f['seconds']:,} s.", f"The process held {f['mib_after_a_tenth']} MiB after a tenth of them and "
                   f"{f['mib_at_the_end']} MiB at the end.", ""]
@@ -235,15 +239,20 @@ def main():
     figures = json.loads(FIGURES.read_text()) if FIGURES.exists() else {}
     if not args.page:
         commit = subprocess.check_output(["git", "rev-parse", "--short=9", "HEAD"], cwd=ROOT, text=True).strip()
-        figures |= {"machine": f"{processor()}, {os.cpu_count()} threads", "commit": commit, "date": datetime.date.today().isoformat()}
+        origin = {"machine": f"{processor()}, {os.cpu_count()} threads", "commit": commit, "date": datetime.date.today().isoformat()}
+
+        def add(part, found):
+            figures[part] = found
+            figures.setdefault("origins", {})[part] = origin
+
         if args.seconds:
-            figures["fuzz"] = {**figures.get("fuzz", {}), **fuzz(args.seconds, args.only)}
+            add("fuzz", {**figures.get("fuzz", {}), **fuzz(args.seconds, args.only)})
         if args.mutate:
-            figures["mutations"] = mutate(args.mutate, args.seed)
+            add("mutations", mutate(args.mutate, args.seed))
         if args.kills:
-            figures["kills"] = kills(args.kills, random.Random(args.seed))
+            add("kills", kills(args.kills, random.Random(args.seed)))
         if args.tokens:
-            figures["decode"] = decode(args.tokens)
+            add("decode", decode(args.tokens))
         FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
     PAGE.write_text(page(figures))
     bad = [f["wrong"] for f in figures.get("fuzz", {}).values()] + [f["torn_or_lost"] for f in figures.get("kills", {}).values()]
