@@ -87,7 +87,8 @@ struct Position {
 /// Whether a register declared as `declared` may be an operand of type `ty`.
 fn fits(ty: Type, declared: Type, position: Position) -> bool {
     let (of, is_same_size) = (kind(declared), declared.bytes() == ty.bytes());
-    if !is_same_size && !(position.wider && declared.bytes() > ty.bytes()) {
+    let is_wider = position.wider && declared.bytes() > ty.bytes();
+    if !is_same_size && !is_wider {
         return false;
     }
     match kind(ty) {
