@@ -203,10 +203,15 @@ fn a_watch_times_the_method_that_was_edited() {
     assert!(linear.contains(expected), "{linear}");
     let expected = "norm_linear: traffic: expected kernels that read all operands, found 0 of ";
     assert!(linear.contains(expected), "{linear}");
-    learner.edit(
-        "        gelu_of(x, norm, up)",
-        "        gelu_of(y, norm, up)",
+    learner.edit("gelu_of(x, norm, up)", "gelu_of(x, norm, up)?.neg()");
+    let fault = watch.pass();
+    assert_eq!(
+        fault.matches("norm_gelu: element 0: ").count(),
+        1,
+        "{fault}"
     );
+    assert!(fault.contains("norm_gelu: wrong\n"), "{fault}");
+    learner.edit("gelu_of(x, norm, up)?.neg()", "gelu_of(y, norm, up)");
     let wrong = watch.pass();
     assert!(
         wrong.contains("ops.rs:") && wrong.contains("error[E0425]: cannot find value `y`"),

@@ -105,20 +105,20 @@ pub fn note_begin(methods: &[&str]) {
     }
 }
 
-/// Prints the next milestone after a check of `checked_now`, and what is missing, unless [`print_wrong`] has printed that.
+/// Prints the next milestone after a check of `checked_now`, and what is missing, unless that is one of the lines `shown`.
 pub fn print_next(
     checked: &Rung,
     progress: &Progress,
     next: Option<Milestone>,
     checked_now: &[&str],
-    checks: &Checks,
+    shown: &[String],
 ) {
     let Some(next) = next else {
         println!("All milestones are reached that this machine can measure.");
         return;
     };
     println!("Next: {}.", next.task);
-    let is_new = |line: &String| checks.wrong.get(next.method) != Some(line);
+    let is_new = |line: &String| !shown.contains(line);
     if let Some(state) = progress
         .get(&next.key())
         .filter(|state| !state.line.is_empty() && is_new(&state.line))
@@ -171,7 +171,8 @@ pub fn check(
     // Who names a method works on it until its last milestone.
     let next = checked.next_of(&progress, focus);
     let next = next.or_else(|| checked.next(&progress, focus));
-    print_next(&checked, &progress, next, &methods, &checks);
+    let shown: Vec<String> = checks.wrong.values().cloned().collect();
+    print_next(&checked, &progress, next, &methods, &shown);
     Ok(checks.wrong.is_empty())
 }
 

@@ -86,6 +86,7 @@ fn pass(checked: &Rung, changed: &Changed, known: &mut Known, begin: Instant) ->
     let checks = checked.check(&built, &methods, Options::new(None), &mut progress)?;
     known.learn(&methods, &checks);
     checked.save(&progress)?;
+    let mut shown: Vec<String> = checks.wrong.values().cloned().collect();
     match &methods[..] {
         [] => println!("no method uses what changed"),
         [method] => {
@@ -97,6 +98,7 @@ fn pass(checked: &Rung, changed: &Changed, known: &mut Known, begin: Instant) ->
             println!("{method}: {verdict}{}", reached(&checks, &progress));
             if let Some(line) = missed_traffic(method, &checks, &progress) {
                 println!("{method}: traffic: {line}");
+                shown.push(line.to_owned());
             }
         }
         _ => print(&checked.milestones, &progress),
@@ -108,10 +110,10 @@ fn pass(checked: &Rung, changed: &Changed, known: &mut Known, begin: Instant) ->
         // After the edit, Rust code may stand where a kernel stood.
         let is_kept = |key: &str| !focus.iter().any(|m| key.split(' ').next() == Some(m));
         progress.retain(|key, state| !state.needs_gpu || is_kept(key));
-        time(checked, &built, &methods, &focus, &mut progress)?;
+        shown.extend(time(checked, &built, &methods, &focus, &mut progress)?);
     }
     let next = checked.next(&progress, &focus);
-    print_next(checked, &progress, next, &methods, &checks);
+    print_next(checked, &progress, next, &methods, &shown);
     println!();
     Ok(())
 }
@@ -154,24 +156,24 @@ fn edited(
 }
 
 /// Times a method whose next milestone needs a time, after the verdict is printed. After an edit this is one of
-/// `focus`; at the start it may be any of `methods` that the learner replaced.
+/// `focus`; at the start it may be any of `methods` that the learner replaced. Returns the lines that say what is missing.
 fn time(
     checked: &Rung,
     built: &Built,
     methods: &[&'static str],
     focus: &[&'static str],
     progress: &mut Progress,
-) -> Result<()> {
+) -> Result<Vec<String>> {
     let replaced: Vec<&str> = checked.replaced().into_iter().collect();
     let begun = if focus.is_empty() { &replaced } else { focus };
     let Some(next) = checked.next_of(progress, begun) else {
-        return Ok(());
+        return Ok(vec![]);
     };
     let of_next = |method: &&&'static str| **method == next.method;
     let among = if focus.is_empty() { methods } else { focus };
     let (Some(level), Some(method)) = (milestones::compared(next.kind), among.iter().find(of_next))
     else {
-        return Ok(());
+        return Ok(vec![]);
     };
     let levels: &[u8] = match level {
         1 => &[1],
@@ -185,20 +187,40 @@ fn time(
     };
     let checks = checked.check(built, &[method], options, progress)?;
     print_wrong(&checks);
+    let mut shown: Vec<String> = checks.wrong.values().cloned().collect();
     match checks.times.get(method) {
         Some(times) if times.own_ms.is_none() => println!("{method}: a CPU cannot time a kernel"),
         Some(_) => match progress.get(&next.key()) {
-            Some(state) if !state.passed => println!("{method}: {}: {}", next.kind, state.line),
+            Some(state) if !state.passed => {
+                println!("{method}: {}: {}", next.kind, state.line);
+                shown.push(state.line.clone());
+            }
             _ => println!("{method}: timed{}", reached(&checks, progress)),
         },
         None => {}
     }
-    checked.save(progress)
+    checked.save(progress)?;
+    Ok(shown)
 }
 
 #[cfg(test)]
 mod tests {
+    use data::BadInput;
+
     use super::*;
+
+    #[test]
+    fn a_refusal_without_a_text_is_one_line() {
+        let line = BadInput::new("src/lib.rs", "", "error: no");
+        let bad = NotCompiled::from(line);
+        assert_eq!(refusal(&bad), "src/lib.rs: error: no");
+        let text = "error: no\n --> src/lib.rs".into();
+        let bad = NotCompiled { text, ..bad };
+        assert_eq!(
+            refusal(&bad),
+            "src/lib.rs: error: no\nerror: no\n --> src/lib.rs"
+        );
+    }
 
     #[test]
     fn an_edit_is_about_the_methods_that_it_changes() {
