@@ -12,6 +12,7 @@ mod register_rows;
 pub(crate) mod simulated;
 #[cfg(feature = "cuda")]
 mod tensor_map;
+mod touched;
 
 pub(crate) use alignment::{aligned, is_aligned};
 pub use chain::{chained, is_chained};
@@ -20,10 +21,11 @@ pub(crate) use cuda::address;
 #[cfg(test)]
 pub(crate) use narrow_rows::NARROW_ROW_VARIANTS;
 pub(crate) use narrow_rows::narrow_row_variant;
-pub use noted::noted;
+pub use noted::{is_noted, noted};
 pub use recorded::{Recorded, recorded};
 pub(crate) use register_rows::{fits_in_registers, rows_a_block};
 pub use simulated::simulated;
+pub use touched::{TouchedBytes, touched};
 
 use std::borrow::Cow;
 

@@ -107,7 +107,7 @@ pub use case::{Argument, Case};
 pub use error::{Error, Place, Result};
 pub use launches::{Launch, run};
 pub use machine::{Arg, Buffer, Dim, Options, Schedule, Watch};
-pub use report::{Access, Class, Counts, Finding, Line, Report, Step, Thread};
+pub use report::{Access, Class, Counts, Finding, Line, Report, Step, Thread, Touched};
 
 /// A parsed PTX text.
 #[derive(Debug, Clone)]

@@ -213,6 +213,54 @@ pub struct Access {
     pub offsets: Vec<i64>,
 }
 
+/// Bytes of a sector, the unit of global memory's traffic.
+pub(crate) const SECTOR: u64 = 32;
+
+/// The sectors of a buffer that a launch read and wrote: see [`crate::Options::touched`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Touched {
+    /// One bit per sector, the first in the lowest bit.
+    read: Vec<u64>,
+    written: Vec<u64>,
+}
+
+impl Touched {
+    pub(crate) fn new(read: Vec<u64>, written: Vec<u64>) -> Self {
+        Self { read, written }
+    }
+
+    /// Adds the sectors of another launch over the same buffer.
+    pub fn add(&mut self, other: &Self) {
+        for (own, more) in [
+            (&mut self.read, &other.read),
+            (&mut self.written, &other.written),
+        ] {
+            own.resize(own.len().max(more.len()), 0);
+            own.iter_mut()
+                .zip(more)
+                .for_each(|(own, more)| *own |= more);
+        }
+    }
+
+    /// Bytes of the sectors that were read, each counted once.
+    pub fn read_bytes(&self) -> u64 {
+        bytes(&self.read)
+    }
+
+    /// Bytes of the sectors that were written, each counted once.
+    pub fn written_bytes(&self) -> u64 {
+        bytes(&self.written)
+    }
+}
+
+fn bytes(marks: &[u64]) -> u64 {
+    SECTOR
+        * marks
+            .iter()
+            .map(|word| u64::from(word.count_ones()))
+            .sum::<u64>()
+}
+
 /// The results of a launch.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
@@ -233,6 +281,9 @@ pub struct Report {
     /// Steps of the watched warp, from its first instruction: see [`crate::Options::trace`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trace: Vec<Step>,
+    /// Sectors of each buffer that were accessed, in the order of the buffers: see [`crate::Options::touched`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub touched: Vec<Touched>,
 }
 
 impl Report {

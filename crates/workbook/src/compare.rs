@@ -32,6 +32,7 @@ use data::BadInput;
 use kernels::dispatch::{Facts, tables};
 use levels::{Level, Name};
 
+use crate::exercises::without_kernels;
 use crate::record::folder::{left_by_a_run, save};
 use crate::record::{Records, Run, written};
 pub use drawn::{overview, redraw};
@@ -100,7 +101,7 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     let root = root()?;
     let device = args.subjects.device.open()?;
     let graphs = graphs(args.cuda_graph, &device)?;
-    let own = own_levels(&args.level)?;
+    let own = Own::new(&args.level, &device)?;
     let cases = args.subjects.cases(&device)?;
     for dtype in &args.subjects.dtype {
         // On a GPU that is too old for a level, the other levels are compared.
@@ -113,7 +114,7 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     let mut results = Results::new(machine::describe(&device, &root)?);
     let run = Run::Models(results.clone());
     let record = Records::named(&root, args.record.as_deref(), &run)?;
-    let file = if own.is_empty() {
+    let file = if own.levels.is_empty() {
         left_by_a_run(&root, results.kind)
     } else {
         // What `record` takes has the workbook's levels only.
@@ -125,6 +126,9 @@ pub fn run(args: &CompareArgs) -> Result<()> {
         println!("kernel table of level 5: {}", table.origin());
     }
     println!("\n{}", table::legend(args.samples, device.is_cuda()));
+    own.without
+        .iter()
+        .for_each(|sentence| println!("{sentence}"));
 
     for case in &cases {
         let measured = measure::compare(
@@ -132,7 +136,7 @@ pub fn run(args: &CompareArgs) -> Result<()> {
             &case.request,
             graphs,
             args.samples as usize,
-            &own,
+            &own.levels,
         )?;
         print!("\n{}", table::model(&measured, device.is_cuda()));
         results.rows.extend(measured.rows);
@@ -165,16 +169,34 @@ pub fn with_own(name: &Name, own: Level, samples: usize) -> Result<Results> {
     Ok(results)
 }
 
-/// The learner's levels that `--level` names, with their names.
-fn own_levels(names: &[Name]) -> Result<Vec<(Name, Level)>, BadInput> {
-    let own = names.iter().map(|name| match name.own() {
-        Some(_) => Ok((name.clone(), name.find("--level")?)),
-        None => {
-            let expected = "the name of a level of your own; levels 1 to 5 are always compared";
-            Err(BadInput::new("--level", expected, name))
+/// The learner's levels that are compared.
+#[derive(Default)]
+struct Own {
+    /// Each with its name.
+    levels: Vec<(Name, Level)>,
+    /// Sentences about kernels that a CPU does not run.
+    without: Vec<String>,
+}
+
+impl Own {
+    /// The levels that `--level` names.
+    fn new(names: &[Name], device: &Device) -> Result<Self, BadInput> {
+        let mut own = Self::default();
+        for name in names {
+            if name.own().is_none() {
+                let expected = "the name of a level of your own; levels 1 to 5 are always compared";
+                return Err(BadInput::new("--level", expected, name));
+            }
+            let mut level = name.find("--level")?;
+            if device.is_cpu() {
+                let (of_cpu, sentences) = without_kernels(level)?;
+                level = of_cpu;
+                own.without.extend(sentences);
+            }
+            own.levels.push((name.clone(), level));
         }
-    });
-    own.collect()
+        Ok(own)
+    }
 }
 
 /// The CUDA graphs of `--cuda-graph`; a CPU has none.

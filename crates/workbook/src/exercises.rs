@@ -23,6 +23,8 @@ use cli::args::whole;
 use cli::files;
 use data::BadInput;
 
+pub use level::without_kernels;
+
 /// Do the exercises of the book. Without a command, lists them
 #[derive(Args)]
 pub struct ExercisesArgs {

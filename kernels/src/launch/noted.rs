@@ -17,6 +17,11 @@ pub fn noted<T>(f: impl FnOnce() -> T) -> (T, Vec<Launched>) {
     (value, NOTED.take().unwrap_or_default())
 }
 
+/// Whether launches of this thread are listed.
+pub fn is_noted() -> bool {
+    NOTED.with_borrow(Option::is_some)
+}
+
 /// Records a launch here and in the trace, if either is recording.
 pub(super) fn launched(launch: impl Fn() -> Launched) {
     NOTED.with_borrow_mut(|all| all.iter_mut().for_each(|all| all.push(launch())));

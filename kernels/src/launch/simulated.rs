@@ -11,7 +11,7 @@ use simt::{Buffer, Dim, Kernel, Options, Report};
 use trace::Launched;
 
 use super::noted::launched;
-use super::{Arg, Launch, Module, overlap, recorded};
+use super::{Arg, Launch, Module, overlap, recorded, touched};
 use crate::error::mismatch;
 
 /// The state of this thread while [`simulated`] runs.
@@ -100,7 +100,8 @@ pub(super) fn execute(launch: &Launch) -> Result<()> {
     } else {
         kernel.launch(dim, &mut buffers, &args, &options)
     };
-    let report = report.map_err(of_simulator)?;
+    let mut report = report.map_err(of_simulator)?;
+    touched::note(launch, &keys, &std::mem::take(&mut report.touched));
     for arg in &launch.args {
         if let Arg::Write(x) | Arg::Update(x) = arg {
             let key = key(&x.storage_and_layout().0);

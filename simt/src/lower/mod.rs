@@ -36,6 +36,7 @@ mod system;
 mod testing;
 #[cfg(test)]
 mod tests;
+mod types;
 mod warp;
 
 use std::collections::HashMap;

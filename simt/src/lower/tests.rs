@@ -5,3 +5,4 @@ mod calls;
 mod errors;
 mod instructions;
 mod kernels;
+mod types;

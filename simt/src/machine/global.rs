@@ -8,11 +8,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use crate::alu::D;
+use crate::report::Touched;
 
 use super::coalesce::{Group, lanes, pages};
 use super::pages::{Earlier, Pages};
 use super::race::Access;
 use super::shadow::{Conflicts, PAGE};
+use super::touched::Marks;
 
 /// Address of the first buffer; the windows of the other spaces lie below.
 pub const BASE: u64 = 5 << 40;
@@ -82,6 +84,8 @@ pub struct Range {
     pub bytes: u64,
     words: Vec<AtomicU32>,
     pages: Pages,
+    /// The sectors that were accessed, if they are recorded.
+    marks: Option<Marks>,
 }
 
 /// The defects of a read: lanes and bytes.
@@ -110,13 +114,17 @@ pub enum Found {
 }
 
 impl Global {
-    /// Takes the buffers' bytes.
-    pub fn new<'a>(buffers: impl Iterator<Item = &'a Buffer>, earlier: &[Earlier]) -> Self {
+    /// Takes the buffers' bytes; `touched` says whether the sectors that are accessed are recorded.
+    pub fn new<'a>(
+        buffers: impl Iterator<Item = &'a Buffer>,
+        earlier: &[Earlier],
+        touched: bool,
+    ) -> Self {
         let stripes = (0..STRIPES).map(|_| Mutex::new(())).collect();
         let earlier = earlier.iter().cloned().chain(repeat_with(Earlier::new));
         let ranges = buffers
             .zip(earlier)
-            .map(|(b, earlier)| Range::new(b, earlier));
+            .map(|(b, earlier)| Range::new(b, earlier, touched));
         let ranges = ranges.collect();
         Self { ranges, stripes }
     }
@@ -168,7 +176,7 @@ impl Global {
 }
 
 impl Range {
-    fn new(buffer: &Buffer, earlier: Earlier) -> Self {
+    fn new(buffer: &Buffer, earlier: Earlier, touched: bool) -> Self {
         let word = |b: &[u8]| {
             let mut bytes = [0; 4];
             bytes[..b.len()].copy_from_slice(b);
@@ -179,6 +187,7 @@ impl Range {
             bytes: buffer.bytes.len() as u64,
             words: buffer.bytes.chunks(4).map(word).collect(),
             pages: Pages::new(buffer.bytes.len(), buffer.initialised, earlier),
+            marks: touched.then(|| Marks::new(buffer.bytes.len() as u64)),
         }
     }
 
@@ -223,6 +232,11 @@ impl Range {
     ) -> ([D; N], Wrong) {
         let mut values = [[0; 32]; N];
         let mut wrong = Wrong::default();
+        if let Some(marks) = &self.marks {
+            let first = |group: &Group| at[usize::from(group.lane)];
+            let elements = groups.iter().map(first);
+            elements.for_each(|at| marks.read(at, N as u64 * u64::from(bytes)));
+        }
         for (number, groups) in pages(at, groups) {
             let mut page = self.pages.lock(number);
             let sheet = page.sheet();
@@ -256,6 +270,11 @@ impl Range {
         value: &D,
     ) -> Conflicts {
         let mut conflicts = vec![];
+        if let Some(marks) = &self.marks {
+            let first = |group: &Group| at[usize::from(group.lane)];
+            let elements = groups.iter().map(first);
+            elements.for_each(|at| marks.write(at, bytes.into()));
+        }
         for (number, groups) in pages(at, groups) {
             let mut page = self.pages.lock(number);
             let sheet = page.sheet();
@@ -277,6 +296,11 @@ impl Range {
             }
         }
         conflicts
+    }
+
+    /// The sectors that were accessed, if they are recorded.
+    pub fn touched(&self) -> Option<Touched> {
+        self.marks.as_ref().map(Marks::touched)
     }
 
     /// What was written of it so far, for the next launch of a row.

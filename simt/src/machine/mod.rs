@@ -34,6 +34,7 @@ mod shared_access;
 mod step;
 #[cfg(test)]
 mod tests;
+mod touched;
 mod turns;
 mod warp;
 mod watch;
@@ -96,6 +97,8 @@ pub struct Options {
     pub printed: usize,
     /// A warp whose steps are recorded; `None` by default, which costs nothing.
     pub trace: Option<Watch>,
+    /// Whether the report lists the sectors of each buffer that the launch read and wrote.
+    pub touched: bool,
 }
 
 impl Default for Options {
@@ -110,6 +113,7 @@ impl Default for Options {
             parallel: true,
             printed: 1 << 16,
             trace: None,
+            touched: false,
         }
     }
 }
@@ -164,6 +168,8 @@ pub fn launch(
         grid = prepared();
         report = run(&grid, false);
     }
+    let touched = grid.global.ranges.iter().filter_map(Range::touched);
+    report.touched = touched.take(buffers.len()).collect();
     let bytes: Vec<Vec<u8>> = grid.global.ranges.iter().map(Range::to_bytes).collect();
     let recorder = grid.recorder.take().unwrap_or_default();
     let written = grid.global.ranges.into_iter().map(Range::into_written);
@@ -199,7 +205,7 @@ fn prepare<'a>(
             total_smem: kernel.shared_bytes.next_multiple_of(16) + dim.smem,
         },
         params: parameters(kernel, launched.args),
-        global: Global::new(given.clone(), launched.earlier),
+        global: Global::new(given.clone(), launched.earlier, options.touched),
         board: Board::default(),
         addresses: kernel.global_addresses.iter().map(address).collect(),
         options: options.clone(),
@@ -301,5 +307,6 @@ fn report(grid: &Grid, mut done: Done) -> Report {
         total,
         printed: done.printed,
         trace: done.trace,
+        touched: vec![],
     }
 }

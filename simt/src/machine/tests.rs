@@ -1,7 +1,7 @@
-//! Memory use of the shadow.
+//! Memory use of the shadow, and the sectors that a launch touches.
 
 use super::*;
-use crate::Module;
+use crate::{Module, Touched};
 
 /// Bytes per shadow page.
 const PAGE: usize = 512;
@@ -76,4 +76,51 @@ fn a_sparse_buffers_shadow_is_at_most_12_times_the_accessed_bytes() {
     let text = text("u16", 1).replace(".global.u16", ".global.u8");
     let found = ratio(&text, PAGE);
     assert!(found > 8.0 && found < 12.0, "u8: {found}");
+}
+
+/// 32 threads read element i of x three times, and write element 8·i of y.
+#[test]
+fn each_sector_that_is_touched_counts_once() {
+    let text = ".version 8.4\n.target sm_90\n.address_size 64
+        .entry kernel(.param .u64 x, .param .u64 y)
+        {
+        .reg .u32 %i;
+        .reg .f32 %v;
+        .reg .u64 %x, %y, %from, %to;
+        ld.param.u64 %x, [x];
+        ld.param.u64 %y, [y];
+        mov.u32 %i, %tid.x;
+        mad.wide.u32 %from, %i, 4, %x;
+        mad.wide.u32 %to, %i, 32, %y;
+        ld.global.f32 %v, [%from];
+        ld.global.f32 %v, [%from];
+        ld.global.f32 %v, [%from];
+        st.global.f32 [%to], %v;
+        ret;
+        }";
+    let kernel = Module::parse(text).unwrap().kernel("kernel").unwrap();
+    let dim = Dim {
+        grid: [1; 3],
+        block: [32, 1, 1],
+        smem: 0,
+    };
+    let run = |touched| {
+        let mut buffers = ["x", "y"].map(|name| Buffer::new(name, vec![0; 4096]));
+        let args = [Arg::Buffer(0), Arg::Buffer(1)];
+        let options = Options {
+            touched,
+            ..Options::default()
+        };
+        kernel.launch(dim, &mut buffers, &args, &options).unwrap()
+    };
+    let report = run(true);
+    assert_eq!(report.total.global_load_sectors, 12);
+    let bytes = |touched: &Touched| (touched.read_bytes(), touched.written_bytes());
+    let all: Vec<(u64, u64)> = report.touched.iter().map(bytes).collect();
+    assert_eq!(all, [(128, 0), (0, 1024)]);
+    let (mut sum, y) = (report.touched[0].clone(), &report.touched[1]);
+    sum.add(y);
+    sum.add(y);
+    assert_eq!(bytes(&sum), (128, 1024));
+    assert!(run(false).touched.is_empty());
 }

@@ -110,10 +110,10 @@ fn shuffles_meet_only_with_equal_qualifiers() {
 /// Atomic f32 sums flush subnormals in global memory, but not in shared memory.
 #[test]
 fn atomic_sums_of_subnormals() {
-    let add = "mov.b32 %x, 1; red.global.add.f32 [%out], %x;";
+    let add = ".reg .f32 %v; mov.b32 %v, 1; red.global.add.f32 [%out], %v;";
     check(32, "", add, |_| 0);
-    let shared = "mov.b32 %x, 0; setp.eq.u32 %p, %i, 0; @%p st.shared.u32 [s], %x; bar.sync 0; mov.b32 %x, 1;
-        red.shared.add.f32 [s], %x; bar.sync 0; ld.shared.u32 %x, [s]; st.global.u32 [%to], %x;";
+    let shared = ".reg .f32 %v; mov.b32 %x, 0; setp.eq.u32 %p, %i, 0; @%p st.shared.u32 [s], %x; bar.sync 0;
+        mov.b32 %v, 1; red.shared.add.f32 [s], %v; bar.sync 0; ld.shared.u32 %x, [s]; st.global.u32 [%to], %x;";
     check(32, ".shared .align 4 .b32 s;", shared, |_| 32);
 }
 

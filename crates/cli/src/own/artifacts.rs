@@ -1,6 +1,7 @@
 //! The compiled libraries of a program, as cargo lists them.
 
 use std::collections::{BTreeSet, HashMap};
+use std::io::{BufRead, BufReader, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -86,7 +87,7 @@ impl Artifacts {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
         let root = root.unwrap_or(Path::new("."));
         let (target, profile) = place()?;
-        let _waiting = Waiting::new("compiling the libraries that levels are linked with");
+        let _waiting = Waiting::new(COMPILING);
         let mut command = cargo();
         command
             .current_dir(root)
@@ -103,12 +104,23 @@ impl Artifacts {
             .arg(&target)
             .args(program.options())
             .stdin(Stdio::null())
+            .stdout(Stdio::piped())
             .stderr(Stdio::inherit());
-        let output = command
-            .output()
+        let mut child = command
+            .spawn()
             .context("a level of your own is compiled here, which needs cargo")?;
+        let mut messages: Vec<Value> = vec![];
+        for line in BufReader::new(child.stdout.take().context("cargo")?).lines() {
+            let message = serde_json::from_str(&line?).unwrap_or_default();
+            // In a terminal, the wait is shown.
+            let is_first = !messages.iter().any(is_compiled);
+            if is_first && is_compiled(&message) && !std::io::stderr().is_terminal() {
+                data::note(format_args!("{COMPILING} …"));
+            }
+            messages.push(message);
+        }
         ensure!(
-            output.status.success(),
+            child.wait()?.success(),
             "expected cargo to build {}, found an error",
             program.name()
         );
@@ -123,9 +135,7 @@ impl Artifacts {
             native: vec![],
             folder: target.join(&profile).join("own"),
         };
-        for line in String::from_utf8_lossy(&output.stdout).lines() {
-            artifacts.add(&serde_json::from_str(line).unwrap_or_default());
-        }
+        messages.iter().for_each(|message| artifacts.add(message));
         Ok(artifacts)
     }
 
@@ -191,6 +201,14 @@ impl Artifacts {
     }
 }
 
+/// What takes minutes after an edit of the workbook.
+const COMPILING: &str = "compiling the libraries that levels are linked with";
+
+/// Whether a message of cargo says that it had to compile a crate.
+fn is_compiled(message: &Value) -> bool {
+    message["reason"] == "compiler-artifact" && message["fresh"] == false
+}
+
 /// The cargo that started this program, without the variables that it set for it.
 ///
 /// Build scripts ask to run again when one of `CARGO_MANIFEST_DIR` and the like changes (ring's does). If cargo is started
@@ -232,6 +250,15 @@ fn place() -> Result<(PathBuf, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_crate_that_is_compiled_makes_a_wait() {
+        let message = |reason, fresh: bool| serde_json::json!({"reason": reason, "fresh": fresh});
+        assert!(is_compiled(&message("compiler-artifact", false)));
+        assert!(!is_compiled(&message("compiler-artifact", true)));
+        assert!(!is_compiled(&message("build-script-executed", false)));
+        assert!(!is_compiled(&Value::Null));
+    }
 
     #[test]
     fn cargo_is_started_as_a_user_starts_it() {

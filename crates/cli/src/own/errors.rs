@@ -4,8 +4,7 @@ use std::error::Error;
 use std::fmt::{self, Display, Formatter};
 use std::path::Path;
 
-use data::BadInput;
-use serde_json::Value;
+use data::{BadInput, RustcError};
 
 use super::OwnLevel;
 
@@ -54,12 +53,7 @@ impl Said {
 
     /// Reads stderr; `ended` says how rustc ended, in case that there is no error in it.
     pub(super) fn of(stderr: String, ended: impl Display) -> Self {
-        let messages = stderr.lines().flat_map(serde_json::from_str::<Value>);
-        let is_error = |message: &Value| {
-            let text = |key: &str| message[key].as_str().unwrap_or_default();
-            text("level").starts_with("error") && !text("message").starts_with("aborting due to")
-        };
-        let errors: Vec<Value> = messages.filter(is_error).collect();
+        let errors = RustcError::all(&stderr);
         let Some(first) = errors.first().map(in_one_line) else {
             let line = stderr.lines().find(|line| is_error_line(line));
             let last = || stderr.lines().last().unwrap_or_default();
@@ -72,7 +66,7 @@ impl Said {
                 rendered: String::new(),
             };
         };
-        let texts = errors.iter().filter_map(|error| error["rendered"].as_str());
+        let texts = errors.iter().map(RustcError::rendered);
         let mut rendered = texts.collect::<String>().trim_end().to_owned();
         if errors.len() > 1 {
             rendered += &format!("\n\n({} errors)", errors.len());
@@ -86,27 +80,13 @@ impl Said {
 }
 
 /// An error in one line, with the label of its place.
-fn in_one_line(error: &Value) -> String {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let code = error["code"]["code"].as_str();
-    let code = code.map_or(String::new(), |code| format!("[{code}]"));
-    let line = format!("error{code}: {}", text(&error["message"]));
-    let mut spans = error["spans"].as_array().into_iter().flatten();
-    let Some(mut span) = spans.find(|span| span["is_primary"] == true) else {
-        return line;
+fn in_one_line(error: &RustcError) -> String {
+    let Some(span) = error.span() else {
+        return error.title();
     };
-    let label = span["label"].as_str();
-    let label = label.map_or(String::new(), |label| format!(": {label}"));
-    // The text of a macro is the place where it is called.
-    while span["expansion"]["span"].is_object() {
-        span = &span["expansion"]["span"];
-    }
-    format!(
-        "{}:{}:{}: {line}{label}",
-        text(&span["file_name"]),
-        span["line_start"],
-        span["column_start"]
-    )
+    let label = span.label.iter();
+    let label: String = label.map(|label| format!(": {label}")).collect();
+    format!("{}: {}{label}", span.call().place(), error.title())
 }
 
 fn is_error_line(line: &str) -> bool {

@@ -12,6 +12,7 @@ mod report;
 mod run;
 mod rung;
 mod scratch;
+mod simulated;
 mod texts;
 mod watch;
 
@@ -24,6 +25,8 @@ use cli::args::whole;
 use cli::own::OwnLevel;
 use data::BadInput;
 use levels::Name;
+
+pub use simulated::without_kernels;
 
 use super::Place;
 

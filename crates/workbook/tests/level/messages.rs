@@ -28,10 +28,9 @@ fn what_comes_next_is_about_the_method_that_was_checked() {
     assert_eq!(wrong.code, 1, "{wrong:?}");
     let said = next(&wrong);
     assert!(said.starts_with("Next: norm_linear computes"), "{said}");
-    assert!(
-        said.contains("No such file") && !said.contains("not checked again"),
-        "{said}"
-    );
+    // The fault stands there once, above.
+    assert_eq!(wrong.stdout.matches("No such file").count(), 1, "{wrong:?}");
+    assert!(!said.contains("No such file"), "{said}");
     fs::write(learner.file("kernels/rms_norm.ptx"), RMS_NORM).unwrap();
     let other = check(&learner, "linear");
     let said = next(&other);
@@ -175,13 +174,23 @@ fn a_watch_times_the_method_that_was_edited() {
     let mut watch = Watch::new(&learner);
     watch.pass();
     learner.edit(
+        "Level1.norm_qkv(x, norm, w, heads)",
+        "qkv(x, norm, w, heads)",
+    );
+    let qkv = watch.pass();
+    assert!(qkv.contains("norm_qkv: right, reached steps\n"), "{qkv}");
+    assert!(
+        qkv.contains("Next: norm_qkv_skip makes fewer steps"),
+        "{qkv}"
+    );
+    learner.edit(
         "        gelu_of(x, norm, up)",
         "        let up = up;\n        gelu_of(x, norm, up)",
     );
     let gelu = watch.pass();
     assert!(gelu.contains("norm_gelu: right\n"), "{gelu}");
     assert!(
-        gelu.contains("timing norm_gelu …") && gelu.contains("Next: norm_gelu "),
+        gelu.contains("timing norm_gelu …") && gelu.contains("Next: norm_qkv_skip makes"),
         "{gelu}"
     );
     fs::write(
@@ -192,10 +201,17 @@ fn a_watch_times_the_method_that_was_edited() {
     let linear = watch.pass();
     let expected = "norm_linear: a CPU cannot time a kernel\n";
     assert!(linear.contains(expected), "{linear}");
-    learner.edit(
-        "        gelu_of(x, norm, up)",
-        "        gelu_of(y, norm, up)",
+    let expected = "norm_linear: traffic: expected kernels that read all operands, found 0 of ";
+    assert!(linear.contains(expected), "{linear}");
+    learner.edit("gelu_of(x, norm, up)", "gelu_of(x, norm, up)?.neg()");
+    let fault = watch.pass();
+    assert_eq!(
+        fault.matches("norm_gelu: element 0: ").count(),
+        1,
+        "{fault}"
     );
+    assert!(fault.contains("norm_gelu: wrong\n"), "{fault}");
+    learner.edit("gelu_of(x, norm, up)?.neg()", "gelu_of(y, norm, up)");
     let wrong = watch.pass();
     assert!(
         wrong.contains("ops.rs:") && wrong.contains("error[E0425]: cannot find value `y`"),

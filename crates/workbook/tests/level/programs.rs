@@ -6,6 +6,7 @@ use std::process::Command;
 
 use crate::fixture::{Learner, Ran};
 use crate::nvrtc;
+use crate::solutions::ptx;
 
 #[test]
 fn a_new_level_compiles_and_gives_the_answers_of_level_1() {
@@ -46,6 +47,17 @@ fn the_comparison_has_a_row_of_it() {
         row.is_some_and(|row| row.contains("your own") && row.contains('×')),
         "{ran:?}"
     );
+}
+
+#[test]
+fn the_comparison_on_a_cpu_has_level_1_in_place_of_a_kernel() {
+    let learner = ptx();
+    let options = ["--level", "mine", "--samples", "1", "--model", "lm"];
+    let ran = learner.run(&[&["compare"], &options[..]].concat());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let sentence = "The whole models run level 1's norm_linear here: it is a kernel, which a CPU only simulates.";
+    assert_eq!(ran.stdout.matches(sentence).count(), 1, "{ran:?}");
+    assert!(!ran.stderr.contains("is simulated"), "{ran:?}");
 }
 
 #[test]

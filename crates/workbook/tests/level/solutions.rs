@@ -149,6 +149,24 @@ fn a_kernel_in_cuda_moves_the_minimum() {
     assert!(ran.code == 1 && ran.stdout.contains(expected), "{ran:?}");
 }
 
+/// A kernel that loads x three times moves 1.14 times the minimum bytes, but candle reads the other operands.
+#[test]
+fn a_kernel_that_reads_one_operand_thrice_does_not_move_the_minimum() {
+    let learner = Learner::new();
+    learner.edit(
+        "        Level1.linear_residual(x, w, residual)",
+        "        copied_residual(x, w, residual)",
+    );
+    learner.append(include_str!("solutions/thrice.rs"));
+    let text = include_str!("solutions/thrice.ptx");
+    fs::write(learner.file("kernels/thrice.ptx"), text).unwrap();
+    right(&check(&learner, "linear_residual", &[]));
+    let (reached, line) = state(&learner, "linear_residual traffic");
+    let expected = "expected kernels that read all operands, found 0 of 8192 bytes of residual read: \
+                    what candle's operations or Rust code move is not counted";
+    assert!(!reached && line == expected, "{line}");
+}
+
 #[test]
 fn a_rust_twin_is_faster_than_level_3() {
     let learner = Learner::new();

@@ -1,47 +1,22 @@
 //! What rustc says, as `--error-format json` prints it.
 
-use serde::Deserialize;
+use data::RustcError;
 
 /// Maximum lines of an error below its first, and characters of each: more than an error in an exercise has.
 const SHOWN: usize = 40;
 const WIDTH: usize = 200;
 
-#[derive(Deserialize)]
-struct Message {
-    level: String,
-    message: String,
-    code: Option<Code>,
-    spans: Vec<Span>,
-    rendered: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Code {
-    code: String,
-}
-
-#[derive(Deserialize)]
-struct Span {
-    file_name: String,
-    line_start: usize,
-    column_start: usize,
-    is_primary: bool,
-    label: Option<String>,
-}
-
 /// The first error in one line, `FILE:LINE:COLUMN: error[E0425]: …`, and the lines that a terminal shows below: the code
 /// with its labels, notes and help.
 pub fn first_error(stderr: &str) -> (String, Vec<String>) {
-    let messages = stderr.lines().map(serde_json::from_str::<Message>);
-    let is_error = |message: &Message| message.level.starts_with("error");
-    let errors: Vec<Message> = messages.flatten().filter(is_error).collect();
+    let errors = RustcError::all(stderr);
     let Some(error) = errors.first() else {
         // It is not rustc that speaks.
         let line = stderr.lines().find(|line| line.contains("error"));
         return (line.unwrap_or("an error").to_owned(), vec![]);
     };
     let mut notes = below(error);
-    // "aborting due to 2 previous errors" has no place.
+    // An error without a place only counts or explains others.
     let more = errors[1..].iter().filter(|error| !error.spans.is_empty());
     match more.count() {
         0 => {}
@@ -52,31 +27,19 @@ pub fn first_error(stderr: &str) -> (String, Vec<String>) {
 }
 
 /// `FILE:LINE:COLUMN: error[E0425]: …`
-fn in_one_line(error: &Message) -> String {
-    let code = error.code.as_ref();
-    let code = code.map_or(String::new(), |code| format!("[{}]", code.code));
-    let mut line = format!("{}{code}: {}", error.level, error.message);
-    if let Some(span) = error.spans.iter().find(|span| span.is_primary) {
-        let Span {
-            file_name,
-            line_start,
-            column_start,
-            ..
-        } = span;
-        line = format!("{file_name}:{line_start}:{column_start}: {line}");
-        let label = span
-            .label
-            .iter()
-            .filter(|label| !repeats(&error.message, label));
-        label.for_each(|label| line += &format!(": {label}"));
-    }
-    line
+fn in_one_line(error: &RustcError) -> String {
+    let Some(span) = error.span() else {
+        return error.title();
+    };
+    let label = span.label.iter();
+    let label = label.filter(|label| !repeats(&error.message, label));
+    let label: String = label.map(|label| format!(": {label}")).collect();
+    format!("{}: {}{label}", span.place(), error.title())
 }
 
 /// The lines that a terminal shows below the first line of an error.
-fn below(error: &Message) -> Vec<String> {
-    let rendered = error.rendered.as_deref().unwrap_or_default();
-    let lines = rendered.trim_end().lines().skip(1).take(SHOWN);
+fn below(error: &RustcError) -> Vec<String> {
+    let lines = error.rendered().trim_end().lines().skip(1).take(SHOWN);
     let short = |line: &str| line.chars().take(WIDTH).collect::<String>();
     lines.map(|line| format!("    {}", short(line))).collect()
 }

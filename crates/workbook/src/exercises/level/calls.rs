@@ -1,10 +1,14 @@
 //! Random operands of the methods of `Ops`, and their calls.
 
+mod left;
+
 use candle_core::{DType, Device, Result, Tensor};
 use kernels::cost::Cost;
 use models::{CacheShape, Csr, Heads, Linear, Norm, Ops, Rope, Sampling, Segments, Weight};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+
+pub use left::left;
 
 /// Added to the mean square or the variance of a norm: so large that a kernel without it has another result.
 pub const EPS: f64 = 0.05;

@@ -44,6 +44,8 @@ pub type Checked = std::result::Result<Right, String>;
 pub struct Right {
     /// Counters of the last call.
     pub counts: Counts,
+    /// The operand or result that its kernels leave to other code in that call.
+    pub left: Option<String>,
     /// Files in `kernels/` whose kernels it launched.
     pub files: BTreeSet<PathBuf>,
 }
@@ -88,6 +90,9 @@ impl<'l> Checker<'l> {
             Some(line) => Err(line),
             None => Ok(Right {
                 counts: ran.last().map_or(Counts::default(), |ran| ran.counts),
+                left: ran
+                    .last()
+                    .and_then(|ran| Some(one_line(ran.left.as_ref()?))),
                 files: entries(&ran)
                     .iter()
                     .map(|e| self.kernels.file_of(e))

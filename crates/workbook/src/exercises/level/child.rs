@@ -9,14 +9,15 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use candle_core::{DType, Device, Tensor};
-use kernels::launch::{noted, simulated};
+use kernels::launch::{noted, touched};
 use kernels::output::poisoned;
 use levels::{Level, Name};
-use models::trace::{count_tensors, quantile};
+use models::trace::count_tensors;
+use models::trace::profile::Spread;
 use serde::{Deserialize, Serialize};
 use simt::Options;
 
-use super::calls::{COUNTED, Call, Draw, ODD, Sizes, TIMED};
+use super::calls::{COUNTED, Call, Draw, ODD, Sizes, TIMED, left};
 use super::oracle;
 
 /// dtypes of the calls.
@@ -29,9 +30,13 @@ pub fn all() -> Vec<(DType, Sizes, usize)> {
     DTYPES.into_iter().flat_map(of).chain([counted]).collect()
 }
 
-/// Draws call number `index` of a method; the same in every process.
+/// Draws call number `index` of a method; the same in every process. The call that is counted is the same for every seed:
+/// level 1's steps in `edge_attention` grow with the largest degree of the graph.
 pub fn draw(method: &str, seed: u64, index: usize) -> Result<Call> {
-    let (dtype, sizes, variant) = all()[index];
+    let calls = all();
+    let (dtype, sizes, variant) = calls[index];
+    let is_counted = index + 1 == calls.len();
+    let seed = if is_counted { 0 } else { seed };
     let mut draw = Draw::new(seed.wrapping_add(index as u64), dtype, &Device::Cpu);
     Ok(draw.call(method, sizes, variant)?)
 }
@@ -48,6 +53,8 @@ pub struct Ran {
     pub findings: Vec<Found>,
     /// Names of the kernels that the simulator ran.
     pub entries: BTreeSet<String>,
+    /// The operand or result that its kernels leave to other code, if it launches any.
+    pub left: Option<String>,
 }
 
 /// A result.
@@ -102,7 +109,8 @@ pub fn observe(call: &Call, ops: &Level) -> Result<Ran> {
         launch_fuel: 20 * FUEL,
         ..Options::default()
     };
-    let (made, reports) = simulated(options, || poisoned(|| count_tensors(|| call.run(&**ops))));
+    let (made, reports, touched) =
+        touched(options, || poisoned(|| count_tensors(|| call.run(&**ops))));
     let mut ran = Ran::default();
     for report in &reports {
         let sectors = report.total.global_load_sectors + report.total.global_store_sectors;
@@ -122,6 +130,7 @@ pub fn observe(call: &Call, ops: &Level) -> Result<Ran> {
     match made {
         Ok((outputs, tensors)) => {
             ran.counts.tensors = tensors;
+            ran.left = left(call, &outputs, &touched).filter(|_| !reports.is_empty());
             ran.outputs = outputs.iter().map(output).collect::<Result<_>>()?;
         }
         Err(error) => ran.error = Some(first_line(&error)),
@@ -181,20 +190,31 @@ pub struct Times {
     pub own_ms: Option<f64>,
     /// By number of the level.
     pub levels: BTreeMap<u8, f64>,
+    /// For each level whose comparison is noisy, the time of slow runs over that of fast runs.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub noise: BTreeMap<u8, f64>,
 }
 
 /// Samples of each level, and the seconds after which fewer are taken.
 const SAMPLES: usize = 11;
 const LONGEST: f64 = 2.;
 
+/// Whether a method launches kernels on a CPU, where the simulator runs them.
+///
+/// # Errors
+/// Those of the method.
+pub fn launches(method: &str, ops: &Level) -> Result<bool> {
+    let small = Draw::new(1, DType::F32, &Device::Cpu).call(method, ODD[1], 0)?;
+    let (tried, launches) = noted(|| small.run(&**ops));
+    tried?;
+    Ok(!launches.is_empty())
+}
+
 /// Times `method` of the level `name` and of `levels` in turns, and writes [`Times`] to `out`.
 pub fn time(name: &Name, method: &str, levels: &[u8], out: &Path) -> Result<bool> {
     let device = cli::device::Choice::Auto.open()?;
     let own = name.find("NAME")?;
-    let small = Draw::new(1, DType::F32, &device).call(method, ODD[1], 0)?;
-    let (tried, launches) = noted(|| small.run(&*own));
-    tried?;
-    let can_time = !device.is_cpu() || launches.is_empty();
+    let can_time = !device.is_cpu() || !launches(method, &own)?;
     // Weights of its own for each level, because a weight is packed for one level.
     let mut turns = vec![];
     let with_call = |ops: Level| -> Result<(Level, Call)> {
@@ -228,13 +248,26 @@ pub fn time(name: &Name, method: &str, levels: &[u8], out: &Path) -> Result<bool
             break;
         }
     }
-    let mut medians = ms.iter().map(|ms| quantile(ms, 0.5));
-    let times = Times {
-        levels: levels.iter().copied().zip(medians.by_ref()).collect(),
-        own_ms: medians.next(),
-    };
-    data::save_as(out, &serde_json::to_vec(&times)?)?;
+    let spreads: Vec<Spread> = ms.iter().map(|ms| Spread::of(ms)).collect();
+    data::save_as(out, &serde_json::to_vec(&summary(levels, &spreads))?)?;
     Ok(true)
+}
+
+/// Medians and noise of the samples of `levels`, and then of the learner's level, if that was timed.
+fn summary(levels: &[u8], spreads: &[Spread]) -> Times {
+    let own = spreads.get(levels.len());
+    let own_noise = own.and_then(|own| own.noise());
+    let of_levels = || levels.iter().copied().zip(spreads);
+    // A comparison is as noisy as the noisier of the two.
+    let noise = |(level, spread): (u8, &Spread)| {
+        let all = [spread.noise(), own_noise];
+        Some((level, all.into_iter().flatten().reduce(f64::max)?))
+    };
+    Times {
+        own_ms: own.map(|own| own.median),
+        levels: of_levels().map(|(n, spread)| (n, spread.median)).collect(),
+        noise: of_levels().filter_map(noise).collect(),
+    }
 }
 
 /// Maximum bytes of a file that a child writes; those of a right method are below 2 MB.
@@ -253,5 +286,42 @@ pub fn read<T: for<'de> Deserialize<'de>>(out: &Path) -> Result<T> {
     match serde_json::from_slice(&bytes) {
         Ok(read) => Ok(read),
         Err(error) => bail!("{}: {error}", out.display()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_call_that_is_counted_does_not_depend_on_the_seed() -> Result<()> {
+        let graph = |seed, index| match draw("edge_attention", seed, index)? {
+            Call::Edges { graph, .. } => Ok((graph.max_degree, graph.col_idx.to_vec1::<u32>()?)),
+            _ => bail!("expected edges"),
+        };
+        let counted = all().len() - 1;
+        let first = graph(0, counted)?;
+        for seed in 1..9 {
+            assert_eq!(graph(seed, counted)?, first, "seed {seed}");
+            assert_ne!(graph(seed, 2)?, graph(0, 2)?, "seed {seed}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_comparison_is_as_noisy_as_the_noisier_of_the_two() {
+        let spread = |low, high| Spread {
+            low,
+            median: 2.,
+            high,
+        };
+        let times = |all: &[Spread]| summary(&[1, 3], all);
+        let calm = times(&[spread(1.9, 2.1), spread(1.9, 2.1), spread(1.9, 2.2)]);
+        assert_eq!((calm.own_ms, calm.noise.len()), (Some(2.), 0));
+        let level_3 = times(&[spread(1.9, 2.1), spread(1., 4.), spread(1., 2.)]);
+        assert_eq!(level_3.noise, [(1, 2.), (3, 4.)].into());
+        let kernel = times(&[spread(1., 2.), spread(2., 2.)]);
+        assert_eq!(kernel.own_ms, None);
+        assert_eq!(kernel.levels, [(1, 2.), (3, 2.)].into());
     }
 }

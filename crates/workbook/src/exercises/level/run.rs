@@ -6,9 +6,10 @@ use std::time::Duration;
 use anyhow::Result;
 use cli::own::OwnLevel;
 use data::BadInput;
+use models::trace::profile::NOISY;
 
 use super::milestones::{Milestone, Milestones, Progress};
-use super::rung::{Checks, Options, Rung, methods_of};
+use super::rung::{Checks, Gained, Options, Rung, methods_of};
 use super::{child, new};
 
 /// Levels that `--time` compares with, those of the milestones.
@@ -32,13 +33,19 @@ pub fn print(milestones: &Milestones, progress: &Progress) {
         };
         let mark = |kind: &&str| {
             let width = kind.chars().count();
-            let mark = match of(kind).map(|m| progress.get(&m.key()).map(|state| state.passed)) {
+            let state = of(kind).map(|m| progress.get(&m.key()));
+            let mark = match state.map(|state| state.map(|state| state.passed)) {
                 None => " ",
                 Some(Some(true)) => "✓",
                 Some(Some(false)) => "–",
                 Some(None) => "·",
             };
-            format!("{mark:width$}")
+            let noise = if state.flatten().is_some_and(|state| state.noisy) {
+                NOISE
+            } else {
+                ""
+            };
+            format!("{:width$}", format!("{mark}{noise}"))
         };
         let marks: Vec<String> = kinds.iter().map(mark).collect();
         println!("{:longest$}  {}", method.name, marks.join("  ").trim_end());
@@ -51,6 +58,33 @@ pub fn print(milestones: &Milestones, progress: &Progress) {
         "{reached} of {} milestones reached (·: not measured yet)",
         milestones.all().count()
     );
+    if progress.values().any(|state| state.noisy) {
+        println!(
+            "({NOISE}: a noisy time; the slow runs took more than {NOISY}× as long as the fast runs)"
+        );
+    }
+}
+
+/// Marks a noisy time, as in the comparison of whole models.
+const NOISE: &str = "~";
+
+/// The milestones that a check reached, for the line about a method: `, reached steps, faster1~`.
+pub fn reached(checks: &Checks, progress: &Progress) -> String {
+    let name = |gained: &Gained| {
+        let state = progress.get(&format!("{} {}", gained.method, gained.kind));
+        let noise = if state.is_some_and(|state| state.noisy) {
+            NOISE
+        } else {
+            ""
+        };
+        format!("{}{noise}", gained.kind)
+    };
+    let all: Vec<String> = checks.gained.iter().map(name).collect();
+    if all.is_empty() {
+        String::new()
+    } else {
+        format!(", reached {}", all.join(", "))
+    }
 }
 
 /// Prints what is wrong, and the end of what each of these methods wrote to stderr.
@@ -71,17 +105,23 @@ pub fn note_begin(methods: &[&str]) {
     }
 }
 
-/// Prints the next milestone, which is one of `focus` if these have one left, and what is missing. `checked_now` are the
-/// methods whose states are current.
-pub fn print_next(checked: &Rung, progress: &Progress, focus: &[&str], checked_now: &[&str]) {
-    let Some(next) = checked.next(progress, focus) else {
+/// Prints the next milestone after a check of `checked_now`, and what is missing, unless that is one of the lines `shown`.
+pub fn print_next(
+    checked: &Rung,
+    progress: &Progress,
+    next: Option<Milestone>,
+    checked_now: &[&str],
+    shown: &[String],
+) {
+    let Some(next) = next else {
         println!("All milestones are reached that this machine can measure.");
         return;
     };
     println!("Next: {}.", next.task);
+    let is_new = |line: &String| !shown.contains(line);
     if let Some(state) = progress
         .get(&next.key())
-        .filter(|state| !state.line.is_empty())
+        .filter(|state| !state.line.is_empty() && is_new(&state.line))
     {
         println!("      {}", told(&next, &state.line, checked_now));
     }
@@ -128,7 +168,11 @@ pub fn check(
         println!("(`--seed {seed}` repeats the check with the same random numbers)");
     }
     let focus = if method.is_some() { &methods[..] } else { &[] };
-    print_next(&checked, &progress, focus, &methods);
+    // Who names a method works on it until its last milestone.
+    let next = checked.next_of(&progress, focus);
+    let next = next.or_else(|| checked.next(&progress, focus));
+    let shown: Vec<String> = checks.wrong.values().cloned().collect();
+    print_next(&checked, &progress, next, &methods, &shown);
     Ok(checks.wrong.is_empty())
 }
 

@@ -60,6 +60,27 @@ pub struct Checks {
     pub right: BTreeMap<&'static str, Right>,
     /// Times of those that were timed.
     pub times: BTreeMap<&'static str, Times>,
+    /// Milestones that were not reached before.
+    pub gained: Vec<Gained>,
+}
+
+/// A milestone that a check reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gained {
+    pub method: String,
+    pub kind: String,
+}
+
+/// The milestones that are reached now and were not before, kind by kind.
+fn gained(milestones: &Milestones, before: &Progress, now: &Progress) -> Vec<Gained> {
+    let is_in = |progress: &Progress, key: &str| progress.get(key).is_some_and(|s| s.passed);
+    let is_new = |m: &Milestone| is_in(now, &m.key()) && !is_in(before, &m.key());
+    let new = milestones.all().filter(is_new);
+    new.map(|m| Gained {
+        method: m.method.to_owned(),
+        kind: m.kind.to_owned(),
+    })
+    .collect()
 }
 
 /// Names of methods that are checked.
@@ -135,6 +156,7 @@ impl Rung {
     ) -> Result<Checks> {
         let checker = Checker::new(&self.level, &built.program, options.limit)?;
         let replaced = self.replaced();
+        let before = progress.clone();
         let mut checks = Checks::default();
         for &method in methods {
             let right = match checker.check(method, options.seed)? {
@@ -164,6 +186,7 @@ impl Rung {
             }
             checks.right.insert(method, right);
         }
+        checks.gained = gained(&self.milestones, &before, progress);
         Ok(checks)
     }
 
@@ -187,7 +210,7 @@ impl Rung {
                     ..State::default()
                 },
                 "steps" => milestones::steps(right.counts, level1),
-                "traffic" => milestones::traffic(right.counts, minimum),
+                "traffic" => milestones::traffic(right, minimum),
                 _ => continue,
             };
             progress.insert(milestone.key(), state);
@@ -202,26 +225,117 @@ impl Rung {
             // A kernel that no GPU runs has no time next to any level.
             let is_timed = |level: &u8| times.own_ms.is_none() || times.levels.contains_key(level);
             if let Some(level) = level.filter(is_timed) {
-                progress.insert(milestone.key(), milestones::faster(times, level));
+                let key = milestone.key();
+                let state = milestones::faster(times, level).after(progress.get(&key));
+                progress.insert(key, state);
             }
         }
     }
 
-    /// The first milestone that is not reached and can be measured here: one of `methods`, or else of another method.
+    /// The next milestone among those that are not reached and can be measured here. First come the result and the steps of
+    /// `methods`, on which the learner works, and results that are wrong; then the steps of other methods, in the order of
+    /// the chapter's plan; then all others.
     pub fn next<'m>(&'m self, progress: &Progress, methods: &[&str]) -> Option<Milestone<'m>> {
-        // What needs a GPU cannot be next without one.
-        let passed = |m: &Milestone| {
-            let state = progress.get(&m.key());
-            state.is_some_and(|state| state.passed || state.needs_gpu)
+        next(&self.milestones, progress, methods, &self.replaced())
+    }
+
+    /// The first milestone of `methods` that is not reached and can be measured here.
+    pub fn next_of<'m>(&'m self, progress: &Progress, methods: &[&str]) -> Option<Milestone<'m>> {
+        let mut open = open(&self.milestones, progress);
+        open.find(|m| methods.contains(&m.method))
+    }
+}
+
+/// The milestones that are not reached and can be measured here: what needs a GPU cannot be next without one.
+fn open<'m>(
+    milestones: &'m Milestones,
+    progress: &Progress,
+) -> impl Iterator<Item = Milestone<'m>> {
+    milestones.all().filter(|m| {
+        let state = progress.get(&m.key());
+        !state.is_some_and(|state| state.passed || state.needs_gpu)
+    })
+}
+
+fn next<'m>(
+    milestones: &'m Milestones,
+    progress: &Progress,
+    methods: &[&str],
+    replaced: &BTreeSet<&str>,
+) -> Option<Milestone<'m>> {
+    let order = |m: &Milestone| {
+        let (is_worked_on, is_begun) = (methods.contains(&m.method), replaced.contains(m.method));
+        let turn = match (m.kind, is_worked_on) {
+            ("correct" | "steps", true) => 0,
+            ("correct", false) => 1,
+            ("steps", false) => 2,
+            (_, true) => 3,
+            (_, false) => 4,
         };
-        // A milestone of a method that the learner works on comes first.
-        let replaced = self.replaced();
-        let begun = |m: &Milestone| replaced.contains(m.method);
-        let open = || self.milestones.all().filter(|m| !passed(m));
-        let of_these = open().find(|m| methods.contains(&m.method));
-        of_these
-            .or_else(|| open().find(|m| m.kind == "correct"))
-            .or_else(|| open().find(begun))
-            .or_else(|| open().next())
+        (turn, !is_begun, milestones.place(m.method))
+    };
+    // Of several with the same order, the first.
+    open(milestones, progress).min_by_key(order)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn progress(keys: &[&str]) -> Progress {
+        let state = State {
+            passed: true,
+            ..State::default()
+        };
+        let all = levels::OPS.iter().map(|method| format!("{method} correct"));
+        let keys = keys.iter().map(|key| (*key).to_owned());
+        all.chain(keys).map(|key| (key, state.clone())).collect()
+    }
+
+    #[test]
+    fn what_comes_next_follows_the_plan() -> Result<()> {
+        let milestones = Milestones::read()?;
+        let next = |progress: &Progress, methods: &[&str], replaced: &[&str]| {
+            let replaced = replaced.iter().copied().collect();
+            next(&milestones, progress, methods, &replaced).map(|m| m.key())
+        };
+        let of = |keys: &[&str], methods: &[&str], replaced: &[&str]| {
+            next(&progress(keys), methods, replaced).unwrap_or_default()
+        };
+        assert_eq!(of(&[], &[], &[]), "norm_qkv steps");
+        // What the learner works on, or has begun, comes before the plan.
+        assert_eq!(of(&[], &["linear"], &["linear"]), "linear steps");
+        assert_eq!(of(&[], &[], &["linear"]), "linear steps");
+        let one = &["norm_qkv steps"][..];
+        assert_eq!(of(one, &["norm_qkv"], &["norm_qkv"]), "norm_qkv_skip steps");
+        let candle = [
+            "norm_qkv steps",
+            "norm_qkv_skip steps",
+            "norm_gelu steps",
+            "norm_swiglu steps",
+        ];
+        assert_eq!(of(&candle, &["norm_swiglu"], &[]), "norm_linear steps");
+        let steps: Vec<String> = levels::OPS.iter().map(|m| format!("{m} steps")).collect();
+        let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
+        assert_eq!(of(&steps, &["linear"], &["linear"]), "linear faster1");
+        assert_eq!(of(&steps, &[], &["norm_gelu"]), "norm_gelu faster1");
+        let mut wrong = progress(&steps);
+        wrong.remove("attention correct");
+        assert_eq!(
+            next(&wrong, &["linear"], &[]),
+            Some("attention correct".into())
+        );
+        Ok(())
+    }
+
+    #[test]
+    fn a_check_lists_what_it_reached() -> Result<()> {
+        let milestones = Milestones::read()?;
+        let (before, now) = (progress(&[]), progress(&["linear faster1", "linear steps"]));
+        let new = gained(&milestones, &before, &now);
+        let kinds: Vec<&str> = new.iter().map(|gained| &*gained.kind).collect();
+        assert_eq!(kinds, ["steps", "faster1"]);
+        assert!(gained(&milestones, &now, &now).is_empty());
+        Ok(())
     }
 }

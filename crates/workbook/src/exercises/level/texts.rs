@@ -19,9 +19,17 @@ pub struct Texts {
     others: BTreeMap<PathBuf, Vec<u8>>,
 }
 
-/// Whether a file's name is one that editors give to their own files: `.ops.rs.swp`, `.#ops.rs`, `ops.rs~`.
+/// Whether a file's name is one that editors give to their own files: `.ops.rs.swp`, `#ops.rs#`, `ops.rs~`, and `4913`,
+/// with which Vim tries whether it can write.
 fn is_an_editors(name: &str) -> bool {
-    name.starts_with('.') || name.ends_with('~')
+    let extension = Path::new(name).extension().unwrap_or_default();
+    name.starts_with(['.', '#'])
+        || name.ends_with('~')
+        || name.contains("___jb_")
+        || name.chars().all(|c| c.is_ascii_digit())
+        || ["swp", "swo", "swx", "bak", "tmp"]
+            .iter()
+            .any(|of_editor| extension == *of_editor)
 }
 
 impl Texts {
@@ -175,7 +183,15 @@ mod tests {
         fs::create_dir_all(folder.path().join("src"))?;
         write("src/ops.rs")?;
         let before = Texts::read(folder.path())?;
-        for name in ["src/.ops.rs.swp", "src/.#ops.rs", "src/ops.rs~"] {
+        for name in [
+            "src/.ops.rs.swp",
+            "src/.#ops.rs",
+            "src/#ops.rs#",
+            "src/ops.rs~",
+            "src/ops.rs___jb_tmp___",
+            "src/ops.rs.bak",
+            "src/4913",
+        ] {
             write(name)?;
         }
         assert_eq!(Texts::read(folder.path())?, before);

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Result;
-use cli::own::{Built, OwnLevel};
+use cli::own::{Built, NotCompiled, OwnLevel};
 
-use super::milestones;
-use super::run::{note_begin, print, print_next, print_wrong};
+use super::milestones::{self, Progress};
+use super::run::{note_begin, print, print_next, print_wrong, reached};
 use super::rung::{Checks, Options, Rung};
 use super::texts::{Changed, Texts};
 use crate::exercises::watch::{notices_of_all, wait};
@@ -73,8 +73,7 @@ fn pass(checked: &Rung, changed: &Changed, known: &mut Known, begin: Instant) ->
     let built = match checked.build()? {
         Ok(built) => built,
         Err(bad) => {
-            println!("{bad}");
-            println!("{}\n", bad.text);
+            println!("{}\n", refusal(&bad));
             // No method was checked, so that all may differ from what is known.
             *known = Known::default();
             return Ok(());
@@ -87,6 +86,7 @@ fn pass(checked: &Rung, changed: &Changed, known: &mut Known, begin: Instant) ->
     let checks = checked.check(&built, &methods, Options::new(None), &mut progress)?;
     known.learn(&methods, &checks);
     checked.save(&progress)?;
+    let mut shown: Vec<String> = checks.wrong.values().cloned().collect();
     match &methods[..] {
         [] => println!("no method uses what changed"),
         [method] => {
@@ -95,7 +95,11 @@ fn pass(checked: &Rung, changed: &Changed, known: &mut Known, begin: Instant) ->
             } else {
                 "wrong"
             };
-            println!("{method}: {verdict}");
+            println!("{method}: {verdict}{}", reached(&checks, &progress));
+            if let Some(line) = missed_traffic(method, &checks, &progress) {
+                println!("{method}: traffic: {line}");
+                shown.push(line.to_owned());
+            }
         }
         _ => print(&checked.milestones, &progress),
     }
@@ -106,11 +110,28 @@ fn pass(checked: &Rung, changed: &Changed, known: &mut Known, begin: Instant) ->
         // After the edit, Rust code may stand where a kernel stood.
         let is_kept = |key: &str| !focus.iter().any(|m| key.split(' ').next() == Some(m));
         progress.retain(|key, state| !state.needs_gpu || is_kept(key));
-        time(checked, &built, &methods, &focus, &mut progress)?;
+        shown.extend(time(checked, &built, &methods, &focus, &mut progress)?);
     }
-    print_next(checked, &progress, &focus, &methods);
+    let next = checked.next(&progress, &focus);
+    print_next(checked, &progress, next, &methods, &shown);
     println!();
     Ok(())
+}
+
+/// Why a method that launches kernels does not reach `traffic`: `Next:` may be about another method.
+fn missed_traffic<'p>(method: &str, checks: &Checks, progress: &'p Progress) -> Option<&'p str> {
+    let launches = checks.right.get(method)?.counts.launches;
+    let state = progress.get(&format!("{method} traffic"))?;
+    (launches > 0 && !state.passed).then_some(&*state.line)
+}
+
+/// The first error in one line, and below it all of rustc's, if it is rustc that refuses.
+fn refusal(bad: &NotCompiled) -> String {
+    if bad.text.is_empty() {
+        bad.to_string()
+    } else {
+        format!("{bad}\n{}", bad.text)
+    }
 }
 
 /// The replaced methods that an edit is about, among those that were checked; none at the start.
@@ -134,23 +155,25 @@ fn edited(
     methods.iter().filter(is_replaced).copied().collect()
 }
 
-/// Times the method of the next milestone if that needs a time, after the verdict is printed. After an edit this is
-/// one of `focus`, or else none; at the start it may be any of `methods`.
+/// Times a method whose next milestone needs a time, after the verdict is printed. After an edit this is one of
+/// `focus`; at the start it may be any of `methods` that the learner replaced. Returns the lines that say what is missing.
 fn time(
     checked: &Rung,
     built: &Built,
     methods: &[&'static str],
     focus: &[&'static str],
-    progress: &mut milestones::Progress,
-) -> Result<()> {
-    let Some(next) = checked.next(progress, focus) else {
-        return Ok(());
+    progress: &mut Progress,
+) -> Result<Vec<String>> {
+    let replaced: Vec<&str> = checked.replaced().into_iter().collect();
+    let begun = if focus.is_empty() { &replaced } else { focus };
+    let Some(next) = checked.next_of(progress, begun) else {
+        return Ok(vec![]);
     };
     let of_next = |method: &&&'static str| **method == next.method;
     let among = if focus.is_empty() { methods } else { focus };
     let (Some(level), Some(method)) = (milestones::compared(next.kind), among.iter().find(of_next))
     else {
-        return Ok(());
+        return Ok(vec![]);
     };
     let levels: &[u8] = match level {
         1 => &[1],
@@ -164,19 +187,40 @@ fn time(
     };
     let checks = checked.check(built, &[method], options, progress)?;
     print_wrong(&checks);
-    if checks
-        .times
-        .get(method)
-        .is_some_and(|times| times.own_ms.is_none())
-    {
-        println!("{method}: a CPU cannot time a kernel");
+    let mut shown: Vec<String> = checks.wrong.values().cloned().collect();
+    match checks.times.get(method) {
+        Some(times) if times.own_ms.is_none() => println!("{method}: a CPU cannot time a kernel"),
+        Some(_) => match progress.get(&next.key()) {
+            Some(state) if !state.passed => {
+                println!("{method}: {}: {}", next.kind, state.line);
+                shown.push(state.line.clone());
+            }
+            _ => println!("{method}: timed{}", reached(&checks, progress)),
+        },
+        None => {}
     }
-    checked.save(progress)
+    checked.save(progress)?;
+    Ok(shown)
 }
 
 #[cfg(test)]
 mod tests {
+    use data::BadInput;
+
     use super::*;
+
+    #[test]
+    fn a_refusal_without_a_text_is_one_line() {
+        let line = BadInput::new("src/lib.rs", "", "error: no");
+        let bad = NotCompiled::from(line);
+        assert_eq!(refusal(&bad), "src/lib.rs: error: no");
+        let text = "error: no\n --> src/lib.rs".into();
+        let bad = NotCompiled { text, ..bad };
+        assert_eq!(
+            refusal(&bad),
+            "src/lib.rs: error: no\nerror: no\n --> src/lib.rs"
+        );
+    }
 
     #[test]
     fn an_edit_is_about_the_methods_that_it_changes() {

@@ -1,7 +1,6 @@
 //! What a report shows: measured once, and kept until the level, the machine or the repository changes.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
@@ -10,7 +9,7 @@ use candle_core::{DType, Device};
 use cli::device::Choice;
 use cli::own::Built;
 use cli::progress::Waiting;
-use levels::{Name, Swap};
+use levels::Name;
 use models::trace::profile::Limits;
 use results::{Machine, Results};
 use serde::{Deserialize, Serialize};
@@ -19,6 +18,7 @@ use super::super::calls::{Draw, TIMED};
 use super::super::check::{Checker, counts_of};
 use super::super::child::{self, Counts, Times};
 use super::super::rung::{Checks, Options, Rung};
+use super::super::simulated;
 use super::super::texts::Texts;
 use crate::compare;
 
@@ -138,10 +138,12 @@ pub fn methods(rung: &Rung, checks: &Checks) -> Result<Vec<Method>> {
         let cost = timed.cost()?;
         let counts = checks.right.get(name).map(|right| right.counts);
         let wrong = checks.wrong.get(name);
-        let is_kernel = counts.is_some_and(|counts| counts.launches > 0);
+        let times = checks.times.get(name).cloned();
+        // A method may have a twin in addition to a kernel.
+        let is_kernel = times.as_ref().is_some_and(|times| times.own_ms.is_none());
         let instead = match wrong {
             Some(_) => Some("it is wrong"),
-            None if on_cpu && is_kernel => Some("it is a kernel, which a CPU only simulates"),
+            None if on_cpu && is_kernel => Some(simulated::WHY),
             None => None,
         };
         Ok(Method {
@@ -153,7 +155,7 @@ pub fn methods(rung: &Rung, checks: &Checks) -> Result<Vec<Method>> {
             minimum_bytes,
             flops: cost.flops,
             bytes: cost.bytes,
-            times: checks.times.get(name).cloned(),
+            times,
             instead: instead.map(str::to_owned),
         })
     };
@@ -175,11 +177,7 @@ fn whole(rung: &Rung, built: &Built, methods: &[Method], samples: usize) -> Resu
 /// Compares the trained models at the level `name` with all levels, with level 1's methods for those in `instead`, and
 /// writes [`Whole`] to `out`.
 pub fn compare(name: &Name, instead: &[String], samples: usize, out: &Path) -> Result<bool> {
-    let mut own = name.find("NAME")?;
-    if !instead.is_empty() {
-        let swaps: Vec<String> = instead.iter().map(|method| format!("{method}=1")).collect();
-        own = Arc::new(Swap::new(own, &swaps.join(","), levels::OPS)?);
-    }
+    let own = simulated::with_level_1(name.find("NAME")?, instead)?;
     let results = compare::with_own(name, own, samples)?;
     let Limits {
         bytes_per_s,

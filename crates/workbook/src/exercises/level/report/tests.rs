@@ -34,6 +34,7 @@ fn method(name: &str, counts: Counts, own_ms: Option<f64>) -> Method {
         times: Some(Times {
             own_ms,
             levels: BTreeMap::from([(1, 4.), (2, 2.)]),
+            ..Times::default()
         }),
         ..Method::default()
     }

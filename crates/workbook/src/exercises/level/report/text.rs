@@ -3,6 +3,7 @@
 use models::trace::table::{Line, aligned};
 use results::Clock;
 
+use super::super::simulated;
 use super::{LEVELS, Method, Report};
 use crate::compare::significant;
 
@@ -68,10 +69,7 @@ pub fn instead(report: &Report) -> Vec<String> {
     let instead = report.methods.iter();
     let sentence = |method: &Method| {
         let why = method.instead.as_ref()?;
-        Some(format!(
-            "The whole models run level 1's {} here: {why}.",
-            method.name
-        ))
+        Some(simulated::sentence(&method.name, why))
     };
     instead.filter_map(sentence).collect()
 }
