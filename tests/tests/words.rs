@@ -1,4 +1,4 @@
-//! Guides, help texts and messages use the words of `docs/STYLE.md`: its table of terms is read here, so a new row there
+//! What the sources say, read as text. Guides, help texts and messages use the words of `docs/STYLE.md`: its table of terms is read here, so a new row there
 //! is a new check.
 
 #[path = "words/literals.rs"]
@@ -7,6 +7,8 @@ mod literals;
 mod prose;
 #[path = "words/terms.rs"]
 mod terms;
+#[path = "words/unsafe_code.rs"]
+mod unsafe_code;
 
 use std::fs;
 use std::path::{Path, PathBuf};

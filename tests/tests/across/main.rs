@@ -11,5 +11,4 @@ mod simulated;
 mod swap;
 mod tiny;
 mod tuned;
-mod unsafe_code;
 mod vit;
