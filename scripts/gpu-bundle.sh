@@ -4,7 +4,7 @@
 #
 #   scripts/gpu-bundle.sh [FOLDER, default .bundle]
 #
-# The folder then holds run.sh and one archive, under 64 MiB. On the other machine:
+# The folder then holds run.sh and one archive, at most 30 MB. On the other machine:
 #
 #   FOLDER/run.sh test                    the tests of the kernels and across levels, on the GPU
 #   FOLDER/run.sh sanitize                the same under compute-sanitizer's four tools

@@ -88,9 +88,10 @@ fn without_graph(results: &Results) -> Option<&Row> {
 
 fn decode_caption(devices: [Option<&Results>; 2]) -> String {
     let parameters = presets::lm(README).map(|config| config.num_parameters());
-    let parameters = parameters.map(|n| format!(" ({:.1} M parameters)", n as f64 / 1e6));
+    let parameters = parameters.map(|n| format!(" of {:.1} M parameters", n as f64 / 1e6));
     let mut text = format!(
-        "*decode*: speed-up over level 1 for one token of the language model `{README}`{}, in f32.",
+        "*decode*: generating one token with a language model{} (preset `{README}`) in f32; the columns \
+         show the speed-up over level 1.",
         parameters.unwrap_or_default()
     );
     for results in devices.into_iter().flatten() {
@@ -165,7 +166,8 @@ mod tests {
         assert_eq!(rows[2], third);
         assert!(rows[4].ends_with(" | 12.3× | 1.26× |"), "{}", rows[4]);
         let text = text.replace('\n', " ");
-        let of_model = "for one token of the language model `readme` (25.6 M parameters), in f32. ";
+        let of_model = "with a language model of 25.6 M parameters (preset `readme`) in f32; the columns \
+                        show the speed-up over level 1. ";
         assert!(text.contains(of_model), "{text}");
         let caption = " A GPU: level 1 takes 1.23 ms; commit abc, 2026-11-21. Level 5 runs as a CUDA graph \
                        there; without the graph, its speed-up is 1.3×. A CPU, 2 threads: level 1 takes 1.23 ms; commit abc, 2026-11-21.";
