@@ -145,7 +145,7 @@ def joined(launches, readings):
 
 def write(path, head, launches):
     text = json.dumps(head, indent=1)[:-2] + ',\n "launches": [\n'
-    path.write_text(text + ",\n".join(json.dumps(launch, ensure_ascii=False) for launch in launches) + "\n]}\n")
+    path.write_text(text + ",\n".join(json.dumps(launch, ensure_ascii=False, separators=(",", ":")) for launch in launches) + "\n]}\n")
     print(f"{path}: {len(launches)} launches")
 
 

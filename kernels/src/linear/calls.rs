@@ -1,6 +1,6 @@
 //! Calls of the linear layers.
 
-use candle_core::{DType, Error, Result, Tensor};
+use candle_core::{Error, Result, Tensor};
 use operands::{Linear, Norm};
 
 use super::{level4, level5};
@@ -26,8 +26,8 @@ const IN_FLIGHT: [[usize; 2]; 4] = [[65, 512], [33, 760], [34, 1536], [9, 4096]]
 /// N, K of one row with its norm: one for each kernel of `norm_gemv.cu`.
 const ROWS: [[usize; 2]; 3] = [[65, 512], [33, 760], [34, 1536]];
 
-/// N, K for the kernels of a large w; f32 has none for the last.
-const TALL: [[usize; 2]; 3] = [[8193, 264], [8195, 520], [8193, 1000]];
+/// N, K for the kernels of a large w.
+const TALL: [[usize; 2]; 2] = [[8193, 264], [8195, 520]];
 
 pub fn add(list: &mut List) {
     for size @ [m, n, k] in SHAPES {
@@ -76,11 +76,10 @@ pub fn add(list: &mut List) {
         );
     }
     for [n, k] in TALL {
-        let dtypes = if k > 768 { &BOTH[1..] } else { &BOTH };
-        norm_linear(list, dtypes, n, k);
+        norm_linear(list, n, k);
     }
     for [n, k] in ROWS {
-        norm_linear(list, &BOTH, n, k);
+        norm_linear(list, n, k);
         list.kernel("norm_swiglu", 5, &BOTH, &format!("1×{n}×{k}"), move |i| {
             let (x, norm) = (i.tensor(&[1, k])?, rms(i, k)?);
             let gate_up = Linear::new(i.tensor(&[2 * n, k])?, None);
@@ -89,9 +88,9 @@ pub fn add(list: &mut List) {
     }
 }
 
-fn norm_linear(list: &mut List, dtypes: &[DType], n: usize, k: usize) {
+fn norm_linear(list: &mut List, n: usize, k: usize) {
     let shape = format!("1×{n}×{k}");
-    list.kernel("norm_linear", 5, dtypes, &shape, move |i| {
+    list.kernel("norm_linear", 5, &BOTH, &shape, move |i| {
         let (x, norm) = (i.tensor(&[1, k])?, rms(i, k)?);
         let w = Linear::new(i.tensor(&[n, k])?, Some(i.tensor(&[n])?));
         level5::norm_linear(&x, &norm, &w)?.ok_or_else(no_kernel)

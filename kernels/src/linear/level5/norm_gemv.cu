@@ -108,7 +108,6 @@ NORM_LINEAR(norm_linear_f32_level5_12, float, 12, 1, 4)
 NORM_SWIGLU(norm_swiglu_f32_level5_12, float, 12, 1, 4)
 
 NORM_LINEAR(norm_linear_bf16_level5_2, bf16, 2, 3, 4)
-NORM_LINEAR(norm_linear_bf16_level5_2_tall, bf16, 2, 8, 4)
 NORM_SWIGLU(norm_swiglu_bf16_level5_2, bf16, 2, 3, 8)
 
 NORM_LINEAR(norm_linear_bf16_level5_3, bf16, 3, 3, 8)
@@ -116,5 +115,4 @@ NORM_LINEAR(norm_linear_bf16_level5_3_tall, bf16, 3, 8, 4)
 NORM_SWIGLU(norm_swiglu_bf16_level5_3, bf16, 3, 2, 8)
 
 NORM_LINEAR(norm_linear_bf16_level5_8, bf16, 8, 1, 4)
-NORM_LINEAR(norm_linear_bf16_level5_8_tall, bf16, 8, 2, 4)
 NORM_SWIGLU(norm_swiglu_bf16_level5_8, bf16, 8, 1, 4)

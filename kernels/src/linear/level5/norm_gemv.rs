@@ -57,7 +57,7 @@ const BF16: [NormGemv; 3] = [
     NormGemv {
         chunks: 2,
         linear: Kernel("norm_linear_bf16_level5_2", 3, 4),
-        tall: Kernel("norm_linear_bf16_level5_2_tall", 8, 4),
+        tall: Kernel("norm_linear_bf16_level5_2", 3, 4),
         swiglu: Kernel("norm_swiglu_bf16_level5_2", 3, 8),
     },
     NormGemv {
@@ -69,7 +69,7 @@ const BF16: [NormGemv; 3] = [
     NormGemv {
         chunks: 8,
         linear: Kernel("norm_linear_bf16_level5_8", 1, 4),
-        tall: Kernel("norm_linear_bf16_level5_8_tall", 2, 4),
+        tall: Kernel("norm_linear_bf16_level5_8", 1, 4),
         swiglu: Kernel("norm_swiglu_bf16_level5_8", 1, 4),
     },
 ];
