@@ -1,4 +1,4 @@
-//! What the sources say, read as text.
+//! Checks of the sources as text.
 //!
 //! Guides, help texts and messages use the words of `docs/STYLE.md`: its table of terms is read here, so a new row there
 //! is a new check.

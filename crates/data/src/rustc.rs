@@ -27,7 +27,7 @@ pub struct Span {
     line_start: usize,
     column_start: usize,
     is_primary: bool,
-    /// What the error says about this place.
+    /// The error's text about this place.
     pub label: Option<String>,
     expansion: Option<Box<Expansion>>,
 }

@@ -8,7 +8,7 @@ use simt::{Options, Report, Touched};
 use super::simulated::{key, simulated};
 use super::{Arg, Launch};
 
-/// What launches read and wrote of the storages of tensors.
+/// The sectors of tensors' storages that launches read and wrote.
 #[derive(Debug, Default)]
 pub struct TouchedBytes(Vec<Storage>);
 

@@ -9,7 +9,7 @@ use super::registers::Width;
 
 use Type::{B8, B16, B32, B64, Bf16, Bf16x2, F16, F16x2, F32, F64, S32, U32, U64};
 
-/// What types mean: bits, or numbers of one kind.
+/// Kinds of types: untyped bits, integers and floating-point numbers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Bits,

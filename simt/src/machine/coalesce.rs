@@ -8,9 +8,8 @@
 //!   lane has the address of its neighbour t^1, or each that of t^2.
 
 use super::shadow::PAGE;
+use crate::report::SECTOR;
 
-/// Size of a sector in bytes.
-const SECTOR: u64 = 32;
 /// Number of banks of shared memory.
 const BANKS: usize = 32;
 

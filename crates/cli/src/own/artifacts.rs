@@ -201,7 +201,7 @@ impl Artifacts {
     }
 }
 
-/// What takes minutes after an edit of the workbook.
+/// A step that takes minutes after an edit of the workbook.
 const COMPILING: &str = "compiling the libraries that levels are linked with";
 
 /// Whether a message of cargo says that it had to compile a crate.

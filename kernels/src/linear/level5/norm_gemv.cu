@@ -11,7 +11,7 @@
 //   - Loads first, conversions last: a lane requests all of its chunks of w, g and x before it unpacks one, so the row
 //     waits for memory once. Level 4 goes through K in steps of two chunks, each of which waits.
 //   - The warps of an SM share x in L1: all of the GPU read the same 1 KB, and L2 answers one after the other.
-//   - R rows per warp: more in flight, and fewer warps that repeat the norm. A large w, that of the head, has 8 in bf16.
+//   - R rows per warp: more in flight, and fewer warps that repeat the norm. A large w, such as the head's, has more.
 //
 // Prediction: one trip to memory, the shuffles and the launch: about 2 µs for w of a few MB, instead of 2.4 for the norm
 // and 2.4 to 3 for the GEMV. A large w takes the time of a copy.
@@ -35,25 +35,22 @@ __device__ __forceinline__ void norm_gemv(const T *x, const T *g, const T *w, Ep
   if (EARLY) let_next_start();
   unsigned column = (blockIdx.x * WARPS + threadIdx.x / WARP) * R;
   if (column >= n) return;
-  auto load_row = [&](const T *row, uint4(&chunks)[CHUNKS]) {
+  auto load_row = [&](auto load, const T *row, uint4(&chunks)[CHUNKS]) {
 #pragma unroll
     for (int c = 0; c < CHUNKS; c++) {
       unsigned at = (c * WARP + lane_id()) * PER_CHUNK;
-      chunks[c] = load16_at_once(row + at, at < k);
+      chunks[c] = load(row + at, at < k);
     }
   };
   // With a gate, the rows of Wu are n rows below those of Wg. Columns past the end repeat the last.
   uint4 w_chunks[ROWS][CHUNKS], g_chunks[CHUNKS], x_chunks[CHUNKS];
 #pragma unroll
-  for (int j = 0; j < ROWS; j++) load_row(w + (size_t(j / R) * n + min(column + j % R, n - 1)) * k, w_chunks[j]);
-  load_row(g, g_chunks);
+  for (int j = 0; j < ROWS; j++)
+    load_row(load16_at_once, w + (size_t(j / R) * n + min(column + j % R, n - 1)) * k, w_chunks[j]);
+  load_row(load16_at_once, g, g_chunks);
   wait_for_previous();
   if (!EARLY) let_next_start();
-#pragma unroll
-  for (int c = 0; c < CHUNKS; c++) {
-    unsigned at = (c * WARP + lane_id()) * PER_CHUNK;
-    x_chunks[c] = load16_through_l1(x + at, at < k);
-  }
+  load_row(load16_through_l1, x, x_chunks);
   await_all(x_chunks, k >> 31);
 
   float squares = 0.f, dots[ROWS] = {};
