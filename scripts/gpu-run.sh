@@ -104,7 +104,7 @@ case $what in
     out=$(cd "$from" && realpath -m "$1")
     parts=("${@:2}")
     if [ ${#parts[@]} = 0 ]; then
-      parts=(compare-tiny compare-base compare-readme,s16 compare-smollm-135m,b16 ops-f32 ops-bf16 small sweep ablation worklog bench)
+      parts=(compare-tiny compare-base compare-readme,s16 compare-smollm-135m,b16 compare-llama-1b ops-f32 ops-bf16 small sweep ablation worklog bench)
     fi
     device=(--device "${CANDLEPOWER_DEVICE:-cuda}")
     peers=("${device[@]}" --peers "${CANDLEPOWER_PYTHON:-python3}")
@@ -112,6 +112,8 @@ case $what in
     look_up() { # PART: what runs it, and where that leaves its figures
       local of=${1#*-}
       case $1 in
+        # Its weights take 2.5 GB in each process of a peer.
+        compare-llama-1b) run=(workbook compare --preset llama-1b --dtype bf16 "${peers[@]}" --peer-processes 4) figures=compare ;;
         compare-?*) run=(workbook compare --preset ${of//,/ } --dtype f32 bf16 "${side_by_side[@]}") figures=compare ;;
         ops-f32 | ops-bf16) run=(workbook ops --dtype "$of" "${side_by_side[@]}") figures=ops ;;
         small) run=(workbook small "${peers[@]}") figures=small ;;

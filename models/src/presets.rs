@@ -3,6 +3,8 @@
 use crate::{Heads, gnn, lm, vit};
 
 /// The language models that have a name; `tiny` is a folder with trained weights instead.
+///
+/// `smollm-135m` and `llama-1b` have the sizes of SmolLM2-135M and Llama-3.2-1B, with a context of 2048 positions.
 pub fn lm(name: &str) -> Option<lm::Config> {
     let readme = lm::Config {
         vocab_size: 10000,
@@ -28,6 +30,19 @@ pub fn lm(name: &str) -> Option<lm::Config> {
                 num_kv_heads: 3,
                 head_dim: 64,
             },
+            ..readme
+        }),
+        "llama-1b" => Some(lm::Config {
+            vocab_size: 128256,
+            hidden_size: 2048,
+            intermediate_size: 8192,
+            num_hidden_layers: 16,
+            heads: Heads {
+                num_heads: 32,
+                num_kv_heads: 8,
+                head_dim: 64,
+            },
+            rope_theta: 500000.,
             ..readme
         }),
         _ => None,
@@ -69,9 +84,12 @@ pub fn gnn(name: &str) -> Option<gnn::Config> {
     })
 }
 
+/// Presets whose weights take gigabytes. They run where they are named, and are left out where all presets are asked for.
+pub const LARGE: [&str; 1] = ["llama-1b"];
+
 /// Names that `--model` knows besides `tiny`, for messages: of each model in turn.
 pub const NAMES: [(&str, &[&str]); 3] = [
-    ("lm", &["readme", "smollm-135m"]),
+    ("lm", &["readme", "smollm-135m", "llama-1b"]),
     ("vit", &["s16", "b16"]),
     ("gnn", &["base"]),
 ];

@@ -6,6 +6,10 @@ use candle_nn::var_builder::{SimpleBackend, VarBuilder};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
+use rayon::prelude::*;
+
+/// Elements that one thread draws, from a stream of its own.
+const CHUNK: usize = 1 << 20;
 
 /// Weights drawn from a seed and the tensor's name: the same at every level, in any order of loading.
 ///
@@ -22,11 +26,14 @@ impl RandomWeights {
         VarBuilder::from_backend(Box::new(Self { seed }), dtype, device.clone())
     }
 
-    fn rng(&self, name: &str) -> ChaCha8Rng {
+    /// The generator of the elements in chunk number `chunk`.
+    fn rng(&self, name: &str, chunk: usize) -> ChaCha8Rng {
         // FNV-1a of the name: a hash that is the same on every machine and in every release.
         let fnv = |h: u64, b: u8| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3);
         let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, fnv);
-        ChaCha8Rng::seed_from_u64(self.seed ^ hash)
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed ^ hash);
+        rng.set_stream(chunk as u64);
+        rng
     }
 }
 
@@ -45,9 +52,14 @@ impl SimpleBackend for RandomWeights {
             [_, rest @ ..] => (0., 1. / (rest.iter().product::<usize>() as f32).sqrt()),
             [] => (0., 1.),
         };
-        let mut rng = self.rng(name);
-        let normal = |_| mean + std * Distribution::<f32>::sample(&StandardNormal, &mut rng);
-        let values: Vec<f32> = (0..shape.elem_count()).map(normal).collect();
+        let mut values = vec![0f32; shape.elem_count()];
+        let chunks = values.par_chunks_mut(CHUNK).enumerate();
+        chunks.for_each(|(number, chunk)| {
+            let mut rng = self.rng(name, number);
+            for value in chunk {
+                *value = mean + std * Distribution::<f32>::sample(&StandardNormal, &mut rng);
+            }
+        });
         Tensor::from_vec(values, shape, &Device::Cpu)?
             .to_dtype(dtype)?
             .to_device(device)

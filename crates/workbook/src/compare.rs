@@ -47,7 +47,7 @@ pub use tables::sections;
 /// Which models are measured, in which formats and where.
 #[derive(Debug, Clone, Args)]
 pub struct Subjects {
-    /// Models to measure: tiny, all, or names of presets (which have random weights)
+    /// Models to measure: tiny, all (without llama-1b, which takes gigabytes), or names of presets (which have random weights)
     #[arg(long, value_name = "NAME", num_args = 1.., default_value = "tiny")]
     pub preset: Vec<String>,
     /// Only these models: lm, vit or gnn [default: all that have the presets]

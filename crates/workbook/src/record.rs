@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use benches::job::all_presets;
+use benches::job::every_preset;
 use candle_core::DType;
 use clap::Args;
 use data::{BadInput, Lock, say};
@@ -284,7 +284,7 @@ fn replace<R: Figures + Clone>(
 
 /// Sorts rows as a single run does.
 fn sort(models: &mut Recorded<Row>) {
-    let presets = all_presets();
+    let presets = every_preset();
     let preset = |row: &Row| presets.iter().position(|name| *name == row.preset);
     (models.rows).sort_by_key(|row| (row.dtype != DType::F32.as_str(), preset(row)));
 }

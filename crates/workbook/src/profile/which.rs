@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use benches::Model;
-use benches::job::{all_presets, models_of};
+use benches::job::{every_preset, models_of};
 use cli::load::hub;
 use data::BadInput;
 use models::config::ConfigFile;
@@ -16,7 +16,7 @@ pub fn of(text: &str) -> Result<(Model, String), BadInput> {
     if let Some(model) = Model::ALL.into_iter().find(|model| model.name() == text) {
         return Ok((model, "tiny".into()));
     }
-    let presets: Vec<String> = all_presets()
+    let presets: Vec<String> = every_preset()
         .into_iter()
         .filter(|name| name != "tiny")
         .collect();

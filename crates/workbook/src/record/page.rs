@@ -42,7 +42,7 @@ A row is named after its model, preset, workload and dtype; f32 is left out.
 |---|---|
 | `lm`, `vit`, `gnn` | language model, vision transformer, graph transformer |
 | `tiny` | the trained models of this repository |
-| `readme`, `smollm-135m`, `s16`, `b16`, `base` | larger models with random weights |
+| `readme`, `smollm-135m`, `llama-1b`, `s16`, `b16`, `base` | larger models with random weights |
 | `prefill`, `prefill4` | one prompt of 128 tokens; four of them as a batch |
 | `decode` | one more token, after about 250 tokens |
 | `batch1`, `batch32` | 1 image, 32 images |

@@ -9,7 +9,7 @@ use crate::fixture::{Fixture, root, run};
 #[test]
 fn models_that_are_not_there() {
     for (kind, names) in [
-        ("lm", "tiny, readme, smollm-135m"),
+        ("lm", "tiny, readme, smollm-135m, llama-1b"),
         ("vit", "tiny, s16, b16"),
         ("gnn", "tiny, base"),
     ] {

@@ -138,9 +138,12 @@ fn steps(dtype: DType) -> Grid {
     }
 }
 
-/// The (N, K) of every preset, each once.
+/// The (N, K) of every preset but the large ones, each once.
 fn weights() -> Vec<Weight> {
-    let names = |i: usize| presets::NAMES[i].1.iter();
+    let names = |i: usize| {
+        let names = presets::NAMES[i].1.iter();
+        names.filter(|name| !presets::LARGE.contains(name))
+    };
     let lms = names(0).filter_map(|name| presets::lm(name)).flat_map(|c| {
         let attention = attention(c.hidden_size, c.heads);
         let mlp = [
