@@ -2,7 +2,7 @@
 
 /// Error codes of the driver that a user can do something about.
 /// ("CUDA Driver API", Data types used by CUDA driver, `CUresult`.)
-const MEANINGS: [(&[&str], &str); 4] = [
+const MEANINGS: [(&[&str], &str); 5] = [
     (
         &["CUDA_ERROR_OUT_OF_MEMORY", "CUBLAS_STATUS_ALLOC_FAILED"],
         "the GPU has too little free memory: use a smaller model or batch, or end other programs that use the GPU",
@@ -12,8 +12,12 @@ const MEANINGS: [(&[&str], &str); 4] = [
         "the GPU's driver is older than a kernel's PTX: update the driver; `cargo run --release -- doctor` names the version",
     ),
     (
-        &["CUDA_ERROR_NO_BINARY_FOR_GPU", "CUDA_ERROR_INVALID_PTX"],
+        &["CUDA_ERROR_NO_BINARY_FOR_GPU"],
         "a kernel is not made for this GPU: `cargo run --release -- doctor` says which levels it runs",
+    ),
+    (
+        &["CUDA_ERROR_INVALID_PTX"],
+        "the driver cannot assemble a kernel's PTX: it has an error, which the simulator names with its line, or needs a newer GPU",
     ),
     (
         &[
@@ -67,6 +71,10 @@ mod tests {
             (
                 "CUDA_ERROR_NO_BINARY_FOR_GPU",
                 "a kernel is not made for this GPU: ",
+            ),
+            (
+                "CUDA_ERROR_INVALID_PTX",
+                "the driver cannot assemble a kernel's PTX: ",
             ),
             ("CUDA_ERROR_LAUNCH_FAILED", "a kernel failed on the GPU: "),
         ] {
