@@ -9,6 +9,7 @@ mod bounds;
 mod bulk;
 mod carry;
 mod cluster;
+mod cluster_barrier;
 mod coalesce;
 mod collective;
 mod copies;
