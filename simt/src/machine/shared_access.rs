@@ -174,9 +174,15 @@ impl Block<'_> {
         // The numbers beyond the warps' are those of bulk copies.
         let by_copy = other.warp as usize >= self.warps.len();
         let place = self.grid.kernel.code[other_pc as usize].place.words();
+        let is_same = other.block == self.number
+            && other.warp as usize == on.w
+            && other.lane as usize == lane;
         let who = match spread {
             _ if by_copy => "a bulk copy".into(),
             Spread::One => thread.to_string(),
+            // The last one may be the thread that the finding is about.
+            Spread::Lanes if is_same => "other lanes of its warp".into(),
+            Spread::Warps if is_same => "threads of other warps".into(),
             Spread::Lanes => format!("lanes of one warp, {thread} among them,"),
             Spread::Warps => format!("several warps, {thread} among them,"),
             Spread::Blocks => "threads of several blocks".into(),
