@@ -1,5 +1,7 @@
 //! The README's brief results: eight workloads on a GPU, compared with the fastest PyTorch.
 
+use std::collections::BTreeMap;
+
 use results::{HIGHEST, Machine, Results, Row, Workload, notes};
 
 use super::overview::{GPU, device, on_gpu, record};
@@ -38,13 +40,96 @@ pub fn commits(machine: &Machine, rows: &[&Row]) -> String {
     commits.join("; ")
 }
 
-/// Lists `PyTorch 2.11.0+cu130` for each version of the rows.
+/// Lists `abc (LM 26 M, ViT-S/16)` for each commit of the workloads. A model with several commits is
+/// listed by workload.
+fn commits_of(machine: &Machine, workloads: &[(&str, Workload)]) -> String {
+    let of = |workload: Workload| {
+        let origin = |row: &Row| row.origin.clone().unwrap_or_else(|| machine.origin());
+        let origins = shown(workload).into_iter().map(origin);
+        let mut commits: Vec<String> = origins.map(|o| o.commit).collect();
+        commits.dedup();
+        commits
+    };
+    let all: Vec<(&str, Vec<String>)> = workloads
+        .iter()
+        .map(|(title, w)| (*title, of(*w)))
+        .collect();
+    let model = |title: &'_ str| title.split(',').next().unwrap_or(title).to_string();
+    let mut by_commit: Vec<(&String, Vec<String>)> = vec![];
+    for (title, commits) in &all {
+        let same =
+            |(other, of): &(&str, Vec<String>)| model(other) != model(title) || of == commits;
+        let name = if all.iter().all(same) {
+            model(title)
+        } else {
+            (*title).to_string()
+        };
+        for commit in commits {
+            match by_commit.iter_mut().find(|(other, _)| *other == commit) {
+                Some((_, names)) if names.contains(&name) => {}
+                Some((_, names)) => names.push(name.clone()),
+                None => by_commit.push((commit, vec![name.clone()])),
+            }
+        }
+    }
+    let item =
+        |(commit, names): &(&String, Vec<String>)| format!("{commit} ({})", names.join(", "));
+    by_commit.iter().map(item).collect::<Vec<_>>().join(", ")
+}
+
+/// Range of the time of the fastest other framework, divided by the highest level's, over all workloads of a record.
+fn range(results: &Results) -> Option<String> {
+    let ratio = |rows: &[Row]| {
+        let workload = results.workload(&rows[0].title())?;
+        Some(workload.other()?.median_ms / workload.level(HIGHEST)?.median_ms)
+    };
+    let mut ratios: Vec<f64> = results.workloads().filter_map(ratio).collect();
+    ratios.sort_by(f64::total_cmp);
+    let (least, most) = (ratios.first()?, ratios.last()?);
+    Some(format!(
+        "Over all {} workloads, its time is {least:.2} to {most:.2} times level {HIGHEST}'s.",
+        ratios.len()
+    ))
+}
+
+/// Largest difference of a level's logits from those of level 1, by dtype.
+fn differences(results: &Results) -> String {
+    let mut of: BTreeMap<&str, f64> = BTreeMap::new();
+    for row in results.rows.iter().filter(|row| row.system.is_none()) {
+        let largest = of.entry(&row.dtype).or_default();
+        *largest = largest.max(row.max_difference);
+    }
+    let items: Vec<String> = of
+        .iter()
+        .rev()
+        .map(|(dtype, d)| format!("{d:.1e} ({dtype})"))
+        .collect();
+    format!(
+        "Logits differ from level 1's by at most {} of the largest.",
+        items.join(" or ")
+    )
+}
+
+/// How many of the workloads PyTorch computes fastest with the code of `max-autotune` in a CUDA graph recorded by hand.
+fn autotuned(workloads: &[(&str, Workload)]) -> String {
+    let is = |(_, workload): &&(&str, Workload)| {
+        let system = workload.other().and_then(|row| row.system.as_deref());
+        system.is_some_and(|system| system.ends_with("max_autotune_graph"))
+    };
+    let count = workloads.iter().filter(is).count();
+    format!(
+        "{count} of {} rows `max-autotune` in a CUDA graph recorded by hand",
+        workloads.len()
+    )
+}
+
+/// Lists `2.11.0+cu130` for each version of PyTorch in the rows.
 fn pytorch(results: &Results, rows: &[&Row]) -> Vec<String> {
     let version = |note: &String| {
         let (name, rest) = note.split_once(' ')?;
         let version = rest.split([',', ' ']).next()?;
         let is_number = version.starts_with(|c: char| c.is_ascii_digit());
-        (name == "PyTorch" && is_number).then(|| format!("{name} {version}"))
+        (name == "PyTorch" && is_number).then(|| version.to_string())
     };
     let is_about = |note: &&String| notes::is_about(note, &results.notes, rows);
     let mut versions: Vec<String> = vec![];
@@ -59,17 +144,12 @@ fn pytorch(results: &Results, rows: &[&Row]) -> Vec<String> {
 /// Formats the brief results; empty without a record of the GPU.
 pub fn brief(records: &Named<Row>) -> String {
     let table = record(records, GPU).and_then(|results| table(results, &ON_GPU));
-    let legend = "Wall-clock time of one forward pass until the GPU has finished, median. *G*: as one CUDA graph. \
-                  *PyTorch*: its fastest mode (eager, CUDA graph or `torch.compile`, without TF32). In parentheses: \
-                  this time divided by level 5's. In f32, level 5 may compute a matmul as three TF32 matmuls, [about as \
-                  accurate as f32](book/chapters/dispatch.md#the-kernels). [All \
-                  results](benches/results/README.md).";
-    table.map_or_else(String::new, |(table, origin)| {
-        format!("{table}\n{}", wrapped(&format!("{origin} {legend}")))
+    table.map_or_else(String::new, |(table, caption)| {
+        format!("{table}\n{}", wrapped(&caption))
     })
 }
 
-/// Formats those of the workloads that the record has, and where they were measured; `None` if it has none.
+/// Formats those of the workloads that the record has, and the caption; `None` if it has none.
 fn table(results: &Results, named: &[(&str, &'static str)]) -> Option<(String, String)> {
     let workload = |(name, title): &(&str, &'static str)| Some((*title, results.workload(name)?));
     let workloads: Vec<(&str, Workload)> = named.iter().filter_map(workload).collect();
@@ -80,19 +160,24 @@ fn table(results: &Results, named: &[(&str, &'static str)]) -> Option<(String, S
     let on_gpu = on_gpu(results);
     let levels = LEVELS.map(|level| level_title(level, on_gpu)).join(" | ");
     let device = device(results);
-    let mut text = format!("| {device}, ms | {levels} | PyTorch |\n");
+    let mut text = format!("| {device}, ms | {levels} | PyTorch (÷ level {HIGHEST}) |\n");
     text += &format!("|---|{}\n", "---:|".repeat(LEVELS.len() + 1));
     for (title, workload) in &workloads {
         text += &format!("| {title} | {} |\n", cells(*workload).join(" | "));
     }
-    let Machine { rustc, candle, .. } = &results.machine;
-    let driver = results.machine.driver.as_ref();
-    let driver = driver.map(|driver| format!("driver {driver}"));
-    let own = [format!("rustc {rustc}"), format!("candle {candle}")];
-    let software = driver.into_iter().chain(own).chain(pytorch(results, &rows));
-    let software = software.collect::<Vec<_>>().join(", ");
-    let commits = commits(&results.machine, &rows);
-    Some((text, format!("{device}: {software}; {commits}.")))
+    let caption = format!(
+        "Median time of a forward pass by the host's clock, with random weights; *one token* follows about 250. *G*: as one CUDA \
+         graph, where that is faster; else kernel by kernel. *PyTorch*: {}, its fastest mode, in {}. {} It runs f32 without \
+         TF32, which is less exact; level {HIGHEST} may add up three TF32 matmuls, [about as accurate as \
+         f32](book/chapters/dispatch.md#the-kernels). {} Commits: {}. [All results, how to repeat \
+         them](benches/results/README.md).",
+        pytorch(results, &rows).join(", "),
+        autotuned(&workloads),
+        range(results).unwrap_or_default(),
+        differences(results),
+        commits_of(&results.machine, &workloads),
+    );
+    Some((text, caption))
 }
 
 /// Rows of a workload that the table shows.
@@ -113,7 +198,7 @@ fn cells(workload: Workload) -> Vec<String> {
         row.map_or("—".into(), |row| significant(row.median_ms) + graph)
     };
     let other = |row: &Row| {
-        let ratio = level(HIGHEST).map(|own| format!(" ({:.2}×)", row.median_ms / own.median_ms));
+        let ratio = level(HIGHEST).map(|own| format!(" ({:.2})", row.median_ms / own.median_ms));
         significant(row.median_ms) + &ratio.unwrap_or_default()
     };
     let mut cells: Vec<String> = LEVELS.iter().map(|number| ms(level(*number))).collect();
@@ -130,9 +215,9 @@ mod tests {
     fn a_workload_is_compared_with_the_fastest_other_framework() {
         let text = brief(&records());
         let gpu = "\
-| A GPU, ms | level 1 | level 2 | level 3 | level 4 | level 5 | PyTorch |
+| A GPU, ms | level 1 | level 2 | level 3 | level 4 | level 5 | PyTorch (÷ level 5) |
 |---|---:|---:|---:|---:|---:|---:|
-| LM 26 M, one token, f32 | 1.23 | — | — | — | 0.100 *G* | 0.200 (2.00×) |
+| LM 26 M, one token, f32 | 1.23 | — | — | — | 0.100 *G* | 0.200 (2.00) |
 ";
         assert!(text.starts_with(gpu), "{text}");
     }
@@ -156,9 +241,14 @@ mod tests {
         ];
         let text = brief(&records);
         assert!(text.contains("\n| LM 26 M, one token, bf16 | "), "{text}");
-        let caption =
-            "candle 0.11.1, PyTorch 2.11.0+cu130; commit abc, 2026-11-21; commit old, 2026-11-20.";
-        assert!(text.replace('\n', " ").contains(caption), "{text}");
+        let text = text.replace('\n', " ");
+        assert!(
+            text.contains("*PyTorch*: 2.11.0+cu130, its fastest"),
+            "{text}"
+        );
+        let caption = "Commits: abc (LM 26 M, one token, f32), old (LM 26 M, \
+                       one token, bf16).";
+        assert!(text.contains(caption), "{text}");
     }
 
     #[test]

@@ -12,13 +12,13 @@ use super::wrap::wrapped;
 use super::{markers, significant};
 use crate::record::folder::Named;
 
-/// Idea of each level.
+/// Idea of each level, from level 3 on with a link to its kernel of one op.
 const IDEAS: [&str; HIGHEST as usize] = [
     "naive candle ops",
     "fused candle ops: several steps in one call",
-    "kernels in hand-written PTX",
-    "kernels in hand-written CUDA: warp shuffles, register tiles, tensor cores",
-    "the fastest kernel for each shape, and all launches recorded as one CUDA graph",
+    "kernels in hand-written PTX ([RMSNorm](kernels/src/rms_norm/level3.ptx))",
+    "kernels in hand-written CUDA ([RMSNorm](kernels/src/rms_norm/level4.cu)): warp shuffles, register tiles, tensor cores",
+    "the fastest kernel for each shape ([RMSNorm](kernels/src/rms_norm/level5.cu)), and all launches recorded as one CUDA graph",
 ];
 /// Preset of [`DECODE`].
 const README: &str = "readme";
@@ -54,7 +54,7 @@ fn rewritten(readme: &Path, records: &Named<Row>) -> Result<String> {
 fn levels(records: &Named<Row>) -> String {
     let devices = [GPU, CPU].map(|name| record(records, name));
     let mut text =
-        "| level | idea | on a GPU | on a CPU | decode, GPU | decode, CPU |\n".to_string();
+        "| level | idea | on a GPU | on a CPU | speed-up, GPU | speed-up, CPU |\n".to_string();
     text += "|---|---|---|---|---:|---:|\n";
     for (level, idea) in (1..=HIGHEST).zip(IDEAS) {
         let [gpu, cpu] = [true, false].map(|on_gpu| runs_as(level.into(), on_gpu));
@@ -90,8 +90,8 @@ fn decode_caption(devices: [Option<&Results>; 2]) -> String {
     let parameters = presets::lm(README).map(|config| config.num_parameters());
     let parameters = parameters.map(|n| format!(" of {:.1} M parameters", n as f64 / 1e6));
     let mut text = format!(
-        "*decode*: generating one token with a language model{} (preset `{README}`) in f32; the columns \
-         show the speed-up over level 1.",
+        "*speed-up*: level 1's time divided by this level's, per token of a language model{} in f32 (`compare --preset {README}`; \
+         the command above runs smaller ones).",
         parameters.unwrap_or_default()
     );
     for results in devices.into_iter().flatten() {
@@ -108,7 +108,7 @@ fn decode_caption(devices: [Option<&Results>; 2]) -> String {
         let in_graph = rows.iter().any(|row| row.graph);
         if let Some(eager) = without_graph(results).filter(|_| in_graph) {
             text += &format!(
-                " Level {HIGHEST} runs as a CUDA graph there; without the graph, its speed-up is {:.1}×.",
+                " Level {HIGHEST} runs as a CUDA graph there, and without it at {:.1}×.",
                 eager.speedup
             );
         }
@@ -162,15 +162,15 @@ mod tests {
         let rows: Vec<&str> = text.lines().skip(2).take(5).collect();
         let first = "| [1](levels/level1/src/ops.rs) | naive candle ops | candle | candle | 1.00× | 1.00× |";
         assert_eq!(rows[0], first);
-        let third = "| [3](levels/level3/src/ops.rs) | kernels in hand-written PTX | PTX | Rust twin: loops over rows | — | — |";
+        let third = "| [3](levels/level3/src/ops.rs) | kernels in hand-written PTX ([RMSNorm](kernels/src/rms_norm/level3.ptx)) | PTX | Rust twin: loops over rows | — | — |";
         assert_eq!(rows[2], third);
         assert!(rows[4].ends_with(" | 12.3× | 1.26× |"), "{}", rows[4]);
         let text = text.replace('\n', " ");
-        let of_model = "with a language model of 25.6 M parameters (preset `readme`) in f32; the columns \
-                        show the speed-up over level 1. ";
+        let of_model =
+            "per token of a language model of 25.6 M parameters in f32 (`compare --preset readme`;";
         assert!(text.contains(of_model), "{text}");
-        let caption = " A GPU: level 1 takes 1.23 ms; commit abc, 2026-11-21. Level 5 runs as a CUDA graph \
-                       there; without the graph, its speed-up is 1.3×. A CPU, 2 threads: level 1 takes 1.23 ms; commit abc, 2026-11-21.";
+        let caption = "smaller ones). A GPU: level 1 takes 1.23 ms; commit abc, 2026-11-21. Level 5 runs as a CUDA graph \
+                       there, and without it at 1.3×. A CPU, 2 threads: level 1 takes 1.23 ms; commit abc, 2026-11-21.";
         assert!(text.contains(caption), "{text}");
     }
 

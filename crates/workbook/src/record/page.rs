@@ -22,16 +22,21 @@ run and writes the page again.
 ## How to read the tables
 
 All times are medians in milliseconds of one forward pass. In parentheses: speed-up over level 1.
-Dash: not run.
+(In the [project's README](../../README.md), the column of PyTorch has another ratio in parentheses:
+PyTorch's time divided by level 5's.) Dash: not run.
 
 - **Host time** runs from the call until the host knows that the device has finished. It includes
   launch overhead.
 - **Device time** is measured on a GPU, by two CUDA events around a pass that is queued before the
   device starts. It leaves out the host. A dash there means that the pass could not be queued.
 
+Where the host time is much longer than the device time, the host's CPU decides, because it launches
+the kernels too slowly. Small inputs at levels 1 and 2 are such rows. Their speed-ups would be
+smaller with a faster CPU.
+
 In f32, level 5 may compute a matmul as the sum of three TF32 matmuls on tensor cores, which is
 [about as accurate as f32](../../book/chapters/dispatch.md#the-kernels). PyTorch does not use TF32
-here.
+here, because a single TF32 matmul is less exact: a factor keeps 10 of the 23 bits of its fraction.
 
 On a CPU, PyTorch multiplies f32 matrices with MKL. On AMD processors, MKL uses older vector
 instructions than the processor has, so a part of the lead over PyTorch comes from MKL.
@@ -42,7 +47,8 @@ A row is named after its model, preset, workload and dtype; f32 is left out.
 |---|---|
 | `lm`, `vit`, `gnn` | language model, vision transformer, graph transformer |
 | `tiny` | the trained models of this repository |
-| `readme`, `smollm-135m`, `llama-1b`, `s16`, `b16`, `base` | larger models with random weights |
+| `readme`, `smollm-135m`, `llama-1b` | larger language models with random weights; LM 26 M and LM 135 M of the README are the first two |
+| `s16`, `b16`, `base` | ViT-S/16, ViT-B/16 and a larger GNN, with random weights |
 | `prefill`, `prefill4` | one prompt of 128 tokens; four of them as a batch |
 | `decode` | one more token, after about 250 tokens |
 | `batch1`, `batch32` | 1 image, 32 images |
@@ -51,13 +57,30 @@ A row is named after its model, preset, workload and dtype; f32 is left out.
 
 | column | meaning |
 |---|---|
-| level 1 to level 5 | the level; on a GPU, one launch per kernel |
+| level 1 to level 5 | the level; on a GPU, launched kernel by kernel, not as a graph |
 | (Rust twin) | on a CPU, Rust code runs that computes the same as the PTX or CUDA kernel |
 | 5, graph | level 5, with the forward pass as one CUDA graph |
 | PyTorch eager | the same model in plain PyTorch |
 | PyTorch graph | the same in a CUDA graph |
 | PyTorch compile | the fastest mode of `torch.compile` among those that were run; the notes name the others |
 | PyG | the graph transformer with the layers of PyTorch Geometric |
+
+The JSON files name each mode of `torch.compile`. `max_autotune_graph` is the fastest in most rows of
+a GPU: PyTorch compiles the model with `max-autotune`, which times several kernels for each matmul,
+and a CUDA graph recorded by hand runs the result. The JSON files also have levels 1 to 4 as a CUDA
+graph, where a pass can be recorded; look for `\"graph\": true`.
+
+## Repeat a measurement
+
+The command below measures two presets on a GPU next to PyTorch, which `python3` must have. `NAME` is
+a new name for your machine. Without `--features cuda`, it measures the CPU.
+
+```sh
+cargo run --release --features cuda -- compare --preset readme s16 --dtype f32 bf16 --peers python3 --record NAME
+```
+
+[Record a GPU](../../CONTRIBUTING.md#record-a-gpu) has the commands for single ops and for the other
+kinds of records. Use an idle machine, and compare times of one machine and one run only.
 ";
 
 /// Writes the page and returns its path.
