@@ -6,7 +6,8 @@
 //! | | Linux from 6.2, x86-64 and AArch64 | other Unix | elsewhere |
 //! |:--|:--|:--|:--|
 //! | wall-clock time; output that is kept | yes | yes | yes |
-//! | CPU time, address space, open files, size of a file | yes | yes | no |
+//! | CPU time, open files, size of a file | yes | yes | no |
+//! | address space | yes | not on macOS, which refuses | no |
 //! | the whole process group is killed at the end, and with this process | nothing can leave it | yes | no |
 //! | files: reads what is listed, writes one folder; no owner, mode or attribute | Landlock, seccomp | no | no |
 //! | no network, no other process, no way out of the limits | seccomp | no | no |

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, bail};
 use data::{BadInput, Lock};
@@ -144,9 +144,13 @@ pub fn build(artifacts: &Artifacts, levels: &[OwnLevel]) -> Result<Result<Built,
         let NotCompiled { line: error, text } = not_compiled(&said, level, &main);
         let expected = if named.is_some() {
             "`pub fn ops() -> std::sync::Arc<dyn models::Ops>`"
-        } else if ["undefined symbol", "undefined reference"]
-            .iter()
-            .any(|what| said.whole.contains(what))
+        } else if [
+            "undefined symbol",
+            "undefined reference",
+            "Undefined symbols",
+        ]
+        .iter()
+        .any(|what| said.whole.contains(what))
         {
             "code whose functions all exist"
         } else {
@@ -193,7 +197,7 @@ fn library(
 ) -> Result<Result<String, NotCompiled>> {
     let name = level.name();
     let (out, stamped) = (rlib(folder, name), folder.join(format!("{name}.stamp")));
-    let listed = folder.join(format!("{name}.d"));
+    let listed = listed(folder, name);
     let before = artifacts.stamp(&USABLE)?;
     let stamp = || before.clone() + &files(&listed);
     if out.is_file() && fs::read_to_string(&stamped).is_ok_and(|old| old == stamp()) {
@@ -203,9 +207,34 @@ fn library(
         .folder()
         .canonicalize()
         .with_context(|| level.folder().display().to_string())?;
+    // A file that is saved while rustc runs may have been read before: then its new time would stand for the old text.
+    for _ in 0..ATTEMPTS {
+        let started = SystemTime::now();
+        if let Err(said) = compile(artifacts, level, folder, &root)? {
+            return Ok(Err(not_compiled(&said, level, &root)));
+        }
+        if !is_changed_since(&listed, started) {
+            break;
+        }
+    }
+    data::save_as(&stamped, stamp().as_bytes())?;
+    Ok(Ok(stamp()))
+}
+
+/// Compilations in a row of files that are saved meanwhile. A file may also have a time in the future.
+const ATTEMPTS: usize = 3;
+
+/// Compiles the library of a level.
+fn compile(
+    artifacts: &Artifacts,
+    level: &OwnLevel,
+    folder: &Path,
+    root: &Path,
+) -> Result<Result<(), Said>> {
+    let name = level.name();
     let mut command = rustc(artifacts, name, &USABLE)?;
     command
-        .env("CARGO_MANIFEST_DIR", &root)
+        .env("CARGO_MANIFEST_DIR", root)
         .args([
             "--crate-type",
             "rlib",
@@ -221,31 +250,41 @@ fn library(
         ))
         .arg(format!(
             "--emit=link={},dep-info={}",
-            out.display(),
-            listed.display()
+            rlib(folder, name).display(),
+            listed(folder, name).display()
         ))
         .arg(root.join("src/lib.rs"));
-    if let Err(said) = run(command, artifacts, std::slice::from_ref(level), folder)? {
-        return Ok(Err(not_compiled(&said, level, &root)));
-    }
-    data::save_as(&stamped, stamp().as_bytes())?;
-    Ok(Ok(stamp()))
+    run(command, artifacts, std::slice::from_ref(level), folder)
 }
 
-/// Times and sizes of the files that a list of rustc's names: `output: file file …`.
-fn files(listed: &Path) -> String {
+/// rustc's list of the files that it read: `output: file file …`.
+fn listed(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("{name}.d"))
+}
+
+/// The files that such a list names.
+fn names(listed: &Path) -> Vec<String> {
     let list = fs::read_to_string(listed).unwrap_or_default();
     let line = list.lines().next().unwrap_or_default();
-    let names = line
-        .split_once(": ")
-        .map_or("", |(_, names)| names)
-        .replace("\\ ", "\0");
-    let of = |name: &str| {
-        let name = name.replace('\0', " ");
+    let names = line.split_once(": ").map_or("", |(_, names)| names);
+    let names = names.replace("\\ ", "\0");
+    let names = names.split_whitespace();
+    names.map(|name| name.replace('\0', " ")).collect()
+}
+
+/// Times and sizes of the listed files.
+fn files(listed: &Path) -> String {
+    let of = |name: String| {
         let data = fs::metadata(&name).and_then(|data| Ok((data.modified()?, data.len())));
         format!("{name} {data:?}\n")
     };
-    names.split_whitespace().map(of).collect()
+    names(listed).into_iter().map(of).collect()
+}
+
+/// Whether a listed file was saved after `time`.
+fn is_changed_since(listed: &Path, time: SystemTime) -> bool {
+    let saved = |name: &String| fs::metadata(name).and_then(|data| data.modified());
+    (names(listed).iter()).any(|name| saved(name).is_ok_and(|saved| saved >= time))
 }
 
 /// A call of the compiler that made the libraries, with `crates` to use.
@@ -270,4 +309,27 @@ fn rustc(artifacts: &Artifacts, name: &str, crates: &[&str]) -> Result<Command> 
         }
     }
     Ok(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_saved_while_rustc_runs_is_noticed() -> Result<()> {
+        let folder = tempfile::tempdir()?;
+        let source = folder.path().join("my level.rs");
+        fs::write(&source, "")?;
+        let listed = listed(folder.path(), "mine");
+        let escaped = source.display().to_string().replace(' ', "\\ ");
+        fs::write(&listed, format!("libmine.rlib: {escaped}\n"))?;
+        assert_eq!(names(&listed), [source.display().to_string()]);
+        let minute = Duration::from_secs(60);
+        let now = SystemTime::now();
+        assert!(is_changed_since(&listed, now - minute));
+        assert!(!is_changed_since(&listed, now + minute));
+        fs::remove_file(&source)?;
+        assert!(!is_changed_since(&listed, now - minute));
+        Ok(())
+    }
 }

@@ -45,6 +45,7 @@ pub struct Cpu {
 
 /// Vector registers, as far as the matmuls of levels 4 and 5 depend on them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 pub enum Simd {
     /// 512 bits.
     Avx512,

@@ -41,7 +41,15 @@ pub fn new(name: &str, dir: &Path) -> Result<bool> {
         "Replace a method in {}.",
         folder.join("src/ops.rs").display()
     );
-    println!("Compare it: cargo run --release -- --level {name}");
+    // By its name, a level is found in the folder of that name only.
+    let is_near = dir == Path::new(own::FOLDER);
+    let level = if is_near {
+        name.into()
+    } else {
+        folder.display().to_string()
+    };
+    println!("Check it on each save: cargo ex level watch {level}");
+    println!("Compare it: cargo run --release -- --level {level}");
     Ok(true)
 }
 
@@ -59,7 +67,7 @@ fn build(name: &str, folder: &Path) -> Result<()> {
 fn write(name: &str, folder: &Path) -> Result<()> {
     let is_taken = name.starts_with("level") || USED.contains(&name) || KEYWORDS.contains(&name);
     if !levels::is_name(name) || is_taken {
-        let expected = "lowercase letters, digits and `_`, not `level…`, a keyword of Rust or the name of another crate";
+        let expected = "lowercase letters, digits and `_`, not `level…`, a keyword of Rust or the name of another crate (`--dir DIR` chooses the folder)";
         return Err(BadInput::new("NAME", expected, format!("{name:?}")).into());
     }
     if folder.to_str().is_none() {
