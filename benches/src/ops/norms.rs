@@ -1,4 +1,4 @@
-//! Normalisation: memory is the limit.
+//! Normalisation and elementwise ops: memory is the limit.
 
 use candle_core::Result;
 use kernels::{layer_norm as layer, rms_norm as rms};
