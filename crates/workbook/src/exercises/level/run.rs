@@ -160,7 +160,7 @@ pub fn check(
     let mut progress = checked.progress()?;
     note_begin(&methods);
     let checks = checked.check(&built, &methods, options, &mut progress)?;
-    checked.save(&progress)?;
+    let progress = checked.save(&methods, &progress)?;
     print(&checked.milestones, &progress);
     print_wrong(&checks);
     if !checks.wrong.is_empty() {

@@ -105,7 +105,7 @@ impl Measured {
             let _waiting = Waiting::new("checking and timing all methods");
             rung.check(&built, levels::OPS, options, &mut progress)?
         };
-        rung.save(&progress)?;
+        rung.save(levels::OPS, &progress)?;
         let methods = methods(rung, &checks)?;
         let measured = Self {
             texts,
