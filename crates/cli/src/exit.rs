@@ -199,6 +199,7 @@ mod tests {
             models::Error::Candle(wrapped()).into(),
             wrapped().into(),
             wrapped().bt().context("loading").bt().into(),
+            charts::Error::Write(bad()).into(),
         ] {
             assert_eq!(find(&error).as_deref(), Some("file"), "{error:?}");
             assert_eq!(find(&error.context("outer")).as_deref(), Some("file"));
