@@ -32,7 +32,8 @@ pub fn build_with(root: &Path, solutions: Solutions) -> Result<PathBuf> {
     let built = root.join(&book.config.build.build_dir);
     let parent = built.parent().unwrap_or(root);
     fs::create_dir_all(parent).with_context(|| parent.display().to_string())?;
-    let beside = Builder::new().prefix(".partial-").tempdir_in(parent)?;
+    data::remove_old_partials(parent);
+    let beside = Builder::new().prefix(data::PARTIAL).tempdir_in(parent)?;
     book.config.build.build_dir = beside.path().canonicalize()?.join("new");
     book.build()?;
     replace(&built, beside.path()).with_context(|| built.display().to_string())?;

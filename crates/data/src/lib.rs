@@ -26,4 +26,6 @@ pub use json::unique_keys;
 pub use lock::Lock;
 pub use rustc::{RustcError, Span};
 pub use say::{note, say};
-pub use write::{save_as, writable_folder, write_atomically, write_with};
+pub use write::{
+    PARTIAL, remove_old_partials, save_as, writable_folder, write_atomically, write_with,
+};
