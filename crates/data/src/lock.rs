@@ -102,6 +102,11 @@ fn beside(path: &Path) -> PathBuf {
 fn open(lock: &Path) -> io::Result<File> {
     let folder = lock.parent().filter(|folder| *folder != Path::new(""));
     folder.map_or(Ok(()), fs::create_dir_all)?;
+    // Opening a pipe would wait for its reader.
+    if lock.metadata().is_ok_and(|there| !there.is_file()) {
+        let found = format!("`{}` is no regular file; remove it", lock.display());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, found));
+    }
     File::options()
         .write(true)
         .create(true)
@@ -156,6 +161,22 @@ mod tests {
         let patience = LONG + Duration::from_millis(100);
         Lock::wait(&path, patience, || noted += 1).unwrap_err();
         assert_eq!(noted, 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_in_place_of_the_lock_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join(".a.json.lock");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        let error = Lock::of(&folder.path().join("a.json")).unwrap_err();
+        let error = error.to_string();
+        assert!(
+            error.starts_with("cannot write `")
+                && error.contains(".a.json.lock` is no regular file"),
+            "{error}"
+        );
     }
 
     #[cfg(unix)]
