@@ -25,7 +25,8 @@ pub fn run(program: impl FnOnce() -> anyhow::Result<()> + Send) -> ExitCode {
     end_with_the_reader();
     let program = || {
         program()?;
-        Ok(crate::note::at_the_end()?)
+        crate::note::at_the_end();
+        Ok(())
     };
     match crate::threads::run(program) {
         Ok(()) => ExitCode::SUCCESS,

@@ -21,8 +21,9 @@ pub fn init() {
     if let Some(threads) = instead(asked.as_deref(), processors) {
         if let Some(asked) = asked {
             let asked = asked.display();
-            // Without stderr, no one reads it.
-            let _ = crate::note::note(format!("{NAME}={asked}: {threads} threads are started"));
+            crate::note::note(format_args!(
+                "{NAME}={asked}: {threads} threads are started"
+            ));
         }
         // SAFETY: changing the environment races with other threads that read it, and there are none: every
         // binary calls this at the start of `main`, on its only thread.

@@ -33,15 +33,15 @@ pub fn new(name: &str, dir: &Path) -> Result<bool> {
         let _ = fs::remove_dir_all(&folder);
         return Err(error);
     }
-    println!(
+    data::println!(
         "{} is level 1 now: every method delegates to it.",
         folder.display()
     );
-    println!(
+    data::println!(
         "Replace a method in {}.",
         folder.join("src/ops.rs").display()
     );
-    println!("Compare it: cargo run --release -- --level {name}");
+    data::println!("Compare it: cargo run --release -- --level {name}");
     Ok(true)
 }
 

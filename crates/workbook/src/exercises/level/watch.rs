@@ -1,5 +1,10 @@
 //! `level watch`.
 
+#![expect(
+    clippy::disallowed_macros,
+    reason = "a watch ends when the reader of its output is gone"
+)]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Instant;

@@ -89,7 +89,7 @@ impl Measured {
             && kept.machine().is_like(&here)
             && kept.machine().commit == here.commit
         {
-            println!(
+            data::println!(
                 "measured on {} (`--again` measures again)",
                 kept.machine().date
             );
