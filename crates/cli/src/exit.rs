@@ -28,7 +28,7 @@ pub fn run(program: impl FnOnce() -> anyhow::Result<()> + Send) -> ExitCode {
         crate::note::at_the_end();
         Ok(())
     };
-    match crate::threads::run(program) {
+    match crate::threads::run(program).flatten() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => report(error),
     }
@@ -199,8 +199,8 @@ mod tests {
             models::Error::Input(bad()).into(),
             models::Error::Candle(wrapped()).into(),
             wrapped().into(),
-            wrapped().bt().context("loading").bt().into(),
             charts::Error::Write(bad()).into(),
+            wrapped().bt().context("loading").bt().into(),
         ] {
             assert_eq!(find(&error).as_deref(), Some("file"), "{error:?}");
             assert_eq!(find(&error.context("outer")).as_deref(), Some("file"));

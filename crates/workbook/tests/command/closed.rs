@@ -75,3 +75,18 @@ fn a_full_stdout_is_named() {
         assert_eq!(said.lines().last(), Some(line), "{args:?}");
     }
 }
+
+/// A stack that does not fit into the address space takes every thread from the program, as `ulimit -u 1` does.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_system_without_threads_is_one_line() {
+    let mut command = command(&["gnn"]);
+    let output = command
+        .env("RUST_MIN_STACK", (1_u64 << 47).to_string())
+        .output();
+    let output = output.unwrap();
+    let said = text(output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.starts_with("error: cannot start threads: "), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+}
