@@ -17,6 +17,7 @@ pub mod turns;
 mod wrap;
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Result;
 use benches::job::{all_presets, models_of};
@@ -28,7 +29,7 @@ use cli::device::Choice;
 pub use cli::files::root;
 use cli::load::Request;
 use cli::note_tables;
-use data::BadInput;
+use data::{BadInput, Lock};
 use kernels::dispatch::{Facts, tables};
 use levels::{Level, Name};
 
@@ -120,6 +121,12 @@ pub fn run(args: &CompareArgs) -> Result<()> {
         // What `record` takes has the workbook's levels only.
         root.join("target/workbook/own-level.json")
     };
+    // Two comparisons would replace each other's results, and slow each other down.
+    let _alone = own
+        .levels
+        .is_empty()
+        .then(|| Lock::within(&file, Duration::ZERO))
+        .transpose()?;
     data::println!("{}", results.machine);
     note_tables(&device)?;
     if let Some(table) = tables(Facts::of(&device)?).first() {

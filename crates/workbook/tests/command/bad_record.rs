@@ -122,6 +122,20 @@ fn a_name_leaves_room_for_the_names_of_charts() {
     refuses(&repository, &["record", &name, "part.json"], &parts);
 }
 
+/// Otherwise, one of them would replace the other's results.
+#[test]
+fn a_second_comparison_is_refused() {
+    let repository = repository();
+    let left = repository.path().join("target/workbook/compare.json");
+    let _first = data::Lock::of(&left).unwrap();
+    let args = ["compare", "--device", "cpu"];
+    refuses(
+        &repository,
+        &args,
+        &["compare.json: expected no other program that changes it (wait for it to end"],
+    );
+}
+
 #[test]
 fn the_row_is_named() {
     let repository = repository();
