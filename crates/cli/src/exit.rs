@@ -77,7 +77,7 @@ fn end_with_the_reader() {
 /// `cannot write `stdout`: …`, the words of a file that cannot be written.
 fn unprinted(said: &str) -> BadInput {
     let why = said.split_once(": ").map_or(said, |(_, why)| why);
-    BadInput::new("cannot write `stdout`", "", why)
+    BadInput::unwritable("stdout".as_ref(), &std::io::Error::other(why))
 }
 
 /// The second number is Windows' error code for a closed pipe.
