@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 use candle_core::Device;
+use data::BadInput;
 use kernels::dispatch::processor;
 
 use results::Machine;
@@ -17,7 +18,7 @@ use results::Machine;
 /// When the device does not say what it is.
 pub fn describe(device: &Device, root: &Path) -> Result<Machine> {
     let [name, driver, toolkit] = gpu(device)?.map_or([None, None, None], |gpu| gpu.map(Some));
-    let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
+    let days = days(SystemTime::now())?;
     Ok(Machine {
         device: if device.is_cpu() { "cpu" } else { "cuda" }.into(),
         name: name.unwrap_or_else(processor),
@@ -26,7 +27,7 @@ pub fn describe(device: &Device, root: &Path) -> Result<Machine> {
         rustc: env!("RUSTC_VERSION").into(),
         candle: env!("CANDLE_VERSION").into(),
         commit: commit(root).unwrap_or_else(|| "unknown".into()),
-        date: date(now.as_secs() / 86_400),
+        date: date(days),
         driver,
         toolkit,
     })
@@ -56,6 +57,16 @@ fn output(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     output.status.success().then(|| text.trim().to_string())
+}
+
+/// Days since 1970-01-01.
+fn days(now: SystemTime) -> Result<u64, BadInput> {
+    /// 9999-12-31, the last day with a year of four digits.
+    const LAST: u64 = 2_932_896;
+    let since = now.duration_since(UNIX_EPOCH).ok();
+    let days = since.map(|since| since.as_secs() / 86_400);
+    days.filter(|days| *days <= LAST)
+        .ok_or_else(|| BadInput::new("the system's clock", "a time from 1970 to 9999", "another"))
 }
 
 /// `2026-11-21` from days since 1970-01-01 (Hinnant, "chrono-compatible low-level date algorithms").
@@ -101,12 +112,28 @@ fn driver(version: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
     fn dates_follow_the_calendar() {
         let expected = ["1970-01-01", "2000-02-29", "2000-03-01", "2026-11-21"];
         assert_eq!([0, 11_016, 11_017, 20_778].map(date), expected);
+    }
+
+    #[test]
+    fn a_clock_outside_the_calendar_is_refused() -> Result<()> {
+        let day = Duration::from_secs(86_400);
+        assert_eq!(date(days(UNIX_EPOCH + 2_932_896 * day)?), "9999-12-31");
+        for wrong in [UNIX_EPOCH - day, UNIX_EPOCH + 2_932_897 * day] {
+            let error = days(wrong).unwrap_err().to_string();
+            assert!(
+                error.starts_with("the system's clock: expected a time from 1970 to 9999"),
+                "{error}"
+            );
+        }
+        Ok(())
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::measure::Measure;
 use anyhow::{Context, Result};
 use classroom::page::Solutions;
+use data::Lock;
 use mdbook_driver::MDBook;
 use mdbook_preprocessor::Preprocessor;
 use std::fs;
@@ -32,9 +33,12 @@ pub fn build_with(root: &Path, solutions: Solutions) -> Result<PathBuf> {
     let built = root.join(&book.config.build.build_dir);
     let parent = built.parent().unwrap_or(root);
     fs::create_dir_all(parent).with_context(|| parent.display().to_string())?;
-    let beside = Builder::new().prefix(".partial-").tempdir_in(parent)?;
+    data::remove_old_partials(parent);
+    let beside = Builder::new().prefix(data::PARTIAL).tempdir_in(parent)?;
     book.config.build.build_dir = beside.path().canonicalize()?.join("new");
     book.build()?;
+    // Another build may put its pages in the same place.
+    let _lock = Lock::of(&built)?;
     replace(&built, beside.path()).with_context(|| built.display().to_string())?;
     Ok(built)
 }

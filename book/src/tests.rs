@@ -100,6 +100,24 @@ fn pages_are_replaced_whole_or_not_at_all() {
     assert_eq!(left.count(), 0);
 }
 
+/// Two builds at the same time do not move each other's pages.
+#[test]
+fn a_build_waits_for_another_that_puts_its_pages_there() {
+    let root = book("first");
+    let built = root.path().join("book");
+    page(root.path());
+    fs::write(root.path().join("src/one.md"), "second").unwrap();
+    let other = data::Lock::of(&built).unwrap();
+    std::thread::scope(|scope| {
+        let build = scope.spawn(|| page(root.path()));
+        std::thread::sleep(std::time::Duration::from_secs(2));
+        let before = fs::read_to_string(built.join("one.html")).unwrap();
+        assert!(before.contains("first"));
+        drop(other);
+        assert!(build.join().unwrap().contains("second"));
+    });
+}
+
 #[test]
 fn a_figure_and_its_fields() {
     let chapter = "{{measure lm.tiny.decode.f32.level1 on=cpu}}, \

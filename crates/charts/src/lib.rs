@@ -75,7 +75,8 @@ pub enum Error {
     #[error("chart: {0}")]
     Draw(String),
     /// The file could not be written.
-    #[error(transparent)]
+    // Not `transparent`, which hides the `BadInput` from the program that chooses the exit code by it.
+    #[error("{0}")]
     Write(#[from] BadInput),
 }
 

@@ -60,7 +60,8 @@ pub fn new_folder(
     }
     let unwritable = |e: io::Error| bad("a folder that can be created", why(&e));
     let parent = parent.unwrap_or(Path::new("."));
-    let beside = Builder::new().prefix(".partial-").tempdir_in(parent);
+    data::remove_old_partials(parent);
+    let beside = Builder::new().prefix(data::PARTIAL).tempdir_in(parent);
     let beside = beside.map_err(unwritable)?;
     let whole = beside.path().join("new");
     let written = fs::create_dir(&whole).and_then(|()| fill(&whole));

@@ -25,9 +25,10 @@ pub fn run(program: impl FnOnce() -> anyhow::Result<()> + Send) -> ExitCode {
     end_with_the_reader();
     let program = || {
         program()?;
-        Ok(crate::note::at_the_end()?)
+        crate::note::at_the_end();
+        Ok(())
     };
-    match crate::threads::run(program) {
+    match crate::threads::run(program).flatten() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => report(error),
     }
@@ -76,7 +77,7 @@ fn end_with_the_reader() {
 /// `cannot write `stdout`: …`, the words of a file that cannot be written.
 fn unprinted(said: &str) -> BadInput {
     let why = said.split_once(": ").map_or(said, |(_, why)| why);
-    BadInput::new("cannot write `stdout`", "", why)
+    BadInput::unwritable("stdout".as_ref(), &std::io::Error::other(why))
 }
 
 /// The second number is Windows' error code for a closed pipe.
@@ -198,6 +199,7 @@ mod tests {
             models::Error::Input(bad()).into(),
             models::Error::Candle(wrapped()).into(),
             wrapped().into(),
+            charts::Error::Write(bad()).into(),
             wrapped().bt().context("loading").bt().into(),
         ] {
             assert_eq!(find(&error).as_deref(), Some("file"), "{error:?}");

@@ -3,7 +3,6 @@
 mod input;
 mod tensors;
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -97,29 +96,28 @@ fn graphs(
         let batch = source.batch(first, config, request)?;
         Ok(loaded.model.forward(ops, &batch)?)
     })?;
-    let mut out = std::io::stdout().lock();
     for (first, graphs) in (0..).step_by(BATCH).zip(source.graphs.chunks(BATCH)) {
         let batch = source.batch(graphs, config, request)?;
         if let Some(path) = &args.edges {
-            graphs.iter().try_for_each(|graph| notes(path, graph))?;
+            graphs.iter().for_each(|graph| notes(path, graph));
         }
         let logits = forward(&mut pass(), ops, &loaded.model, &batch)?;
         let rows = top::top(&logits, 3)?;
         for ((i, graph), classes) in (first..).zip(graphs).zip(&rows) {
             let head = describe(i, graph, source.truth(graph));
-            write!(out, "{head}\n{}", top::lines(classes, &config.labels))?;
+            data::print!("{head}\n{}", top::lines(classes, &config.labels));
         }
     }
     let level = args.run.label(level);
-    writeln!(std::io::stderr(), "{level}, {}", loaded.name)?;
+    data::note(format_args!("{level}, {}", loaded.name));
     Ok(())
 }
 
 /// Notes probable mistakes in an edge list.
-fn notes(path: &Path, graph: &Graph) -> std::io::Result<()> {
+fn notes(path: &Path, graph: &Graph) {
     let one_way = input::one_way(graph).map(str::to_owned);
-    let mut notes = input::lonely(graph).into_iter().chain(one_way);
-    notes.try_for_each(|note| crate::note::note(format!("{}: {note}", path.display())))
+    let notes = input::lonely(graph).into_iter().chain(one_way);
+    notes.for_each(|note| crate::note::note(format_args!("{}: {note}", path.display())));
 }
 
 /// Runs one batch. A recording holds for one batch only, because it includes the edges.

@@ -3,6 +3,8 @@
 //! A level's example calls [`lm::main`], [`vit::main`] or [`gnn::main`] with its number, and the `workbook`
 //! command runs the same programs.
 
+#![warn(clippy::disallowed_macros)]
+
 pub mod args;
 pub mod device;
 pub mod exit;

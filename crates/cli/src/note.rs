@@ -1,25 +1,22 @@
 //! Notes on stderr about behaviour that a user may not expect.
 
 use std::fmt::Display;
-use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
 use candle_core::Device;
 use kernels::dispatch::{Facts, remarks};
 
-/// Prints `note: TEXT`.
-pub fn note(text: impl Display) -> std::io::Result<()> {
-    writeln!(std::io::stderr(), "note: {text}")
+/// Prints `note: TEXT`. If this fails, nothing can be printed.
+pub fn note(text: impl Display) {
+    data::note(format_args!("note: {text}"));
 }
 
 /// Prints notes about the tables by which level 5 picks kernels on `device`.
 ///
 /// # Errors
-/// If the driver does not respond, or stderr is closed.
+/// If the driver does not respond.
 pub fn note_tables(device: &Device) -> candle_core::Result<()> {
-    for remark in remarks(Facts::of(device)?) {
-        note(remark)?;
-    }
+    remarks(Facts::of(device)?).iter().for_each(note);
     Ok(())
 }
 
@@ -38,11 +35,8 @@ pub(crate) fn note_tables_later(device: &Device) -> candle_core::Result<()> {
 }
 
 /// Prints the notes for the end of the program, each once.
-///
-/// # Errors
-/// If stderr is closed.
-pub(crate) fn at_the_end() -> std::io::Result<()> {
+pub(crate) fn at_the_end() {
     let mut notes = std::mem::take(&mut *LATER.lock().unwrap_or_else(PoisonError::into_inner));
     notes.dedup();
-    notes.into_iter().try_for_each(note)
+    notes.into_iter().for_each(note);
 }

@@ -4,8 +4,6 @@
 mod cost;
 mod roofline;
 
-use std::io::Write;
-
 use data::BadInput;
 use kernels::launch;
 use simt::{Finding, Options, Report};
@@ -37,10 +35,10 @@ pub fn simulated(
     let (ended, reports) = launch::simulated(Options::default(), program);
     ended?;
     let (costs, findings) = (Cost::by_kernel(&reports), findings(&reports));
-    print(&costs, &findings)?;
+    print(&costs, &findings);
     if let Some(roofline) = roofline {
         roofline.write(&costs)?;
-        println!("roofline  {}", roofline.path().display());
+        data::println!("roofline  {}", roofline.path().display());
     }
     match findings.len() {
         0 => Ok(()),
@@ -66,16 +64,14 @@ fn findings(reports: &[Report]) -> Vec<(&str, Finding)> {
     all
 }
 
-fn print(costs: &[Cost], findings: &[(&str, Finding)]) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    write!(out, "\n{}{LEGEND}", cost::table(costs))?;
+fn print(costs: &[Cost], findings: &[(&str, Finding)]) {
+    data::print!("\n{}{LEGEND}", cost::table(costs));
     for (kernel, finding) in findings {
-        writeln!(out, "{kernel}: {finding}")?;
+        data::println!("{kernel}: {finding}");
     }
     if findings.is_empty() {
-        writeln!(out, "no findings")?;
+        data::println!("no findings");
     }
-    Ok(())
 }
 
 #[cfg(test)]

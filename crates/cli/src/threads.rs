@@ -1,8 +1,11 @@
 //! Number of threads, and the thread pool of a program.
 
+use std::error::Error;
 use std::ffi::OsStr;
 use std::num::NonZero;
 use std::thread::available_parallelism;
+
+use rayon::ThreadPoolBuilder;
 
 /// Threads that a program has at most, or as many as there are processors: rayon starts all of them at once, and a
 /// system that has no more of them lets it hang.
@@ -21,8 +24,9 @@ pub fn init() {
     if let Some(threads) = instead(asked.as_deref(), processors) {
         if let Some(asked) = asked {
             let asked = asked.display();
-            // Without stderr, no one reads it.
-            let _ = crate::note::note(format!("{NAME}={asked}: {threads} threads are started"));
+            crate::note::note(format_args!(
+                "{NAME}={asked}: {threads} threads are started"
+            ));
         }
         // SAFETY: changing the environment races with other threads that read it, and there are none: every
         // binary calls this at the start of `main`, on its only thread.
@@ -50,10 +54,25 @@ fn instead(asked: Option<&OsStr>, processors: usize) -> Option<usize> {
 /// candle starts many short parallel loops. A loop that starts outside the pool sleeps until a pool thread
 /// has woken up and run it, about 10 µs each time. Inside the pool it starts at once, and other threads steal
 /// parts of it.
-pub fn run<T: Send>(f: impl FnOnce() -> T + Send) -> T {
+///
+/// # Errors
+/// The system starts no more threads.
+pub fn run<T: Send>(f: impl FnOnce() -> T + Send) -> anyhow::Result<T> {
     init();
     crate::memory::keep();
-    rayon::scope(|_| f())
+    start()?;
+    Ok(rayon::scope(|_| f()))
+}
+
+/// Starts the threads of the pool, where rayon itself would panic.
+fn start() -> anyhow::Result<()> {
+    match ThreadPoolBuilder::new().build_global() {
+        // Otherwise the pool runs already.
+        Err(e) if e.source().is_some() => {
+            anyhow::bail!("cannot start threads: {e} (fewer are needed with RAYON_NUM_THREADS=1)")
+        }
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]

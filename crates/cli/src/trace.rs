@@ -2,7 +2,6 @@
 
 mod table;
 
-use std::io::Write;
 use std::time::Duration;
 
 use candle_core::Device;
@@ -36,10 +35,9 @@ pub fn traced<T>(
     }
     let (value, events) = record(device, || Ok(program()))?;
     let value = value?;
-    let mut out = std::io::stdout().lock();
     let on_gpu = device.is_cuda();
-    write!(out, "{}\n{LEGEND}", table(&rows(&events), on_gpu))?;
-    write!(out, "{}", runs_as(on_gpu))?;
+    data::print!("{}\n{LEGEND}", table(&rows(&events), on_gpu));
+    data::print!("{}", runs_as(on_gpu));
     Ok(value)
 }
 

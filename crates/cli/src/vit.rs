@@ -4,7 +4,6 @@ mod attention;
 mod tensors;
 mod view;
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -105,20 +104,19 @@ fn pictures(
     // The repository's samples need no note.
     for (path, changes) in args.image.iter().zip(changes) {
         if let Some(changes) = changes {
-            note(format!("{}: {changes}", path.display()))?;
+            note(format_args!("{}: {changes}", path.display()));
         }
     }
     let model = &loaded.model;
     warm_up(args.run.trace, || {
         Ok(model.forward(ops, &view.tensor(&pixels[0], request)?)?)
     })?;
-    let mut out = std::io::stdout().lock();
     for (path, pixels) in paths.iter().zip(&pixels) {
         let pixels = view.tensor(pixels, request)?;
         let logits = pass.run(&request.device, &[&pixels], |x| model.forward(ops, &x[0]))?;
         let classes = &top::top(&logits, 5)?[0];
         let lines = top::lines(classes, &model.config().labels);
-        write!(out, "{}\n{lines}", path.display())?;
+        data::print!("{}\n{lines}", path.display());
     }
     if let Some(output) = paint {
         let pair = |pixels: &Vec<f32>| -> anyhow::Result<RgbImage> {
@@ -133,7 +131,7 @@ fn pictures(
         output.write(&attention::png(&attention::sheet(&pairs))?)?;
     }
     let level = args.run.label(level);
-    writeln!(std::io::stderr(), "{level}, {}", loaded.name)?;
+    data::note(format_args!("{level}, {}", loaded.name));
     Ok(())
 }
 

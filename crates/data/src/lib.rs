@@ -25,5 +25,9 @@ pub use file::{is_regular, is_there, read, read_file, read_text, read_text_file}
 pub use json::unique_keys;
 pub use lock::Lock;
 pub use rustc::{RustcError, Span};
+#[doc(hidden)]
+pub use say::print_text;
 pub use say::{note, say};
-pub use write::{save_as, writable_folder, write_atomically, write_with};
+pub use write::{
+    PARTIAL, remove_old_partials, save_as, writable_folder, write_atomically, write_with,
+};

@@ -11,6 +11,8 @@ use crate::BadInput;
 
 /// Maximum time to wait for another process, which usually holds a lock only while it reads and writes.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Time after which [`Lock::within_aloud`] says that it waits.
+const LONG: Duration = Duration::from_secs(2);
 /// Time between two attempts.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -38,6 +40,25 @@ impl Lock {
     /// # Errors
     /// [`BadInput`] if the folder cannot be written, or another process keeps the lock for longer.
     pub fn within(path: &Path, patience: Duration) -> Result<Self, BadInput> {
+        Self::wait(path, patience, || {})
+    }
+
+    /// As [`Lock::within`], with a note on stderr after 2 seconds.
+    ///
+    /// # Errors
+    /// [`BadInput`] if the folder cannot be written, or another process keeps the lock for longer.
+    pub fn within_aloud(path: &Path, patience: Duration) -> Result<Self, BadInput> {
+        Self::wait(path, patience, || {
+            crate::note(format_args!(
+                "note: waiting for another program that changes {} …",
+                path.display()
+            ));
+        })
+    }
+
+    /// Calls `is_long` once, when the wait is.
+    fn wait(path: &Path, patience: Duration, is_long: impl FnOnce()) -> Result<Self, BadInput> {
+        let mut is_long = Some(is_long);
         // Two links to one file have one lock.
         let path = &path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
         if path.exists() && !path.is_file() && !path.is_dir() {
@@ -57,7 +78,14 @@ impl Lock {
                         "no other program that changes it (wait for it to end, then try again)";
                     return Err(BadInput::new(path.display(), expected, "one"));
                 }
-                Err(TryLockError::WouldBlock) => sleep(PAUSE),
+                Err(TryLockError::WouldBlock) => {
+                    if begin.elapsed() > LONG
+                        && let Some(is_long) = is_long.take()
+                    {
+                        is_long();
+                    }
+                    sleep(PAUSE);
+                }
             }
         }
     }
@@ -74,6 +102,11 @@ fn beside(path: &Path) -> PathBuf {
 fn open(lock: &Path) -> io::Result<File> {
     let folder = lock.parent().filter(|folder| *folder != Path::new(""));
     folder.map_or(Ok(()), fs::create_dir_all)?;
+    // Opening a pipe would wait for its reader.
+    if lock.metadata().is_ok_and(|there| !there.is_file()) {
+        let found = format!("`{}` is no regular file; remove it", lock.display());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, found));
+    }
     File::options()
         .write(true)
         .create(true)
@@ -117,6 +150,33 @@ mod tests {
         );
         drop(kept);
         Lock::within(&path, short).unwrap();
+    }
+
+    #[test]
+    fn a_long_wait_is_noted_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.json");
+        let _kept = Lock::of(&path).unwrap();
+        let mut noted = 0;
+        let patience = LONG + Duration::from_millis(100);
+        Lock::wait(&path, patience, || noted += 1).unwrap_err();
+        assert_eq!(noted, 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_in_place_of_the_lock_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join(".a.json.lock");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        let error = Lock::of(&folder.path().join("a.json")).unwrap_err();
+        let error = error.to_string();
+        assert!(
+            error.starts_with("cannot write `")
+                && error.contains(".a.json.lock` is no regular file"),
+            "{error}"
+        );
     }
 
     #[cfg(unix)]

@@ -1,6 +1,6 @@
-//! Lines on stdout and stderr, without the panic of `println!`.
+//! Text on stdout and stderr, without the panic of `println!` when the reader has closed the pipe.
 
-use std::fmt::Display;
+use std::fmt::{Arguments, Display};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -15,18 +15,50 @@ pub fn say(line: impl Display) -> Result<(), BadInput> {
     print_line(&mut io::stdout().lock(), line)
 }
 
+/// Prints to stdout as `std::print!` does, but a reader that has closed the pipe is no error, as in
+/// [`say`](crate::say()): the program goes on with its files and its exit code.
+///
+/// # Panics
+/// If stdout cannot be written for another reason, with the message of `std::print!`. Programs end then with one line.
+#[macro_export]
+macro_rules! print {
+    ($($text:tt)*) => { $crate::print_text(::std::format_args!($($text)*), "") };
+}
+
+/// The same as [`print!`](crate::print), with a newline after the text.
+#[macro_export]
+macro_rules! println {
+    () => { $crate::print_text(::std::format_args!(""), "\n") };
+    ($($text:tt)*) => { $crate::print_text(::std::format_args!($($text)*), "\n") };
+}
+
+/// What [`print!`](crate::print) and [`println!`](crate::println) call.
+#[doc(hidden)]
+pub fn print_text(text: Arguments, end: &str) {
+    let written = write!(io::stdout().lock(), "{text}{end}");
+    if let Err(e) = written.or_else(unless_closed) {
+        panic!("failed printing to stdout: {e}");
+    }
+}
+
+/// A closed pipe is no error.
+fn unless_closed(e: io::Error) -> io::Result<()> {
+    match e.kind() {
+        io::ErrorKind::BrokenPipe => Ok(()),
+        _ => Err(e),
+    }
+}
+
 /// Prints a line to stderr. If this fails, nothing can be printed.
 pub fn note(line: impl Display) {
     let _ = print_line(&mut io::stderr().lock(), line);
 }
 
 fn print_line(out: &mut impl Write, line: impl Display) -> Result<(), BadInput> {
-    match writeln!(out, "{line}").and_then(|()| out.flush()) {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
-            Err(BadInput::unwritable(Path::new("stdout"), &e))
-        }
-        _ => Ok(()),
-    }
+    let written = writeln!(out, "{line}").and_then(|()| out.flush());
+    written
+        .or_else(unless_closed)
+        .map_err(|e| BadInput::unwritable(Path::new("stdout"), &e))
 }
 
 #[cfg(test)]

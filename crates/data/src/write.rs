@@ -3,6 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
+use std::time::Duration;
 
 use crate::BadInput;
 use crate::bad_input::why;
@@ -11,8 +12,8 @@ use crate::bad_input::why;
 ///
 /// The bytes go to a temporary file in the same folder, which is then renamed to `path`. The temporary file's name is
 /// unique, so that programs that write to the same path at the same time cannot mix their contents: the last one to
-/// finish wins. The temporary file is removed after an error. Only a killed process leaves one behind, named
-/// `.partial-` and six letters or digits.
+/// finish wins. The temporary file is removed after an error. Only a killed process leaves one, named `.partial-` and six
+/// letters or digits, and a later write to the same folder [removes it](remove_old_partials).
 ///
 /// - **Durability.** The file is synced before the rename. Without that, some file systems may show an empty file under
 ///   the new name after a power failure. The folder is not synced, so after a power failure the old file may be back.
@@ -64,6 +65,39 @@ pub fn write_with(
     write(path, contents)
 }
 
+/// Start of the name of a file or folder that takes its place when it is whole.
+pub const PARTIAL: &str = ".partial-";
+
+/// Removes from `folder` the temporary files and folders that killed processes left there: those named [`PARTIAL`] and
+/// six letters or digits that have not changed for a day. What cannot be removed stays.
+pub fn remove_old_partials(folder: &Path) {
+    const OLD: Duration = Duration::from_secs(86_400);
+    let folder = if folder == Path::new("") {
+        Path::new(".")
+    } else {
+        folder
+    };
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let random = name.to_str().and_then(|name| name.strip_prefix(PARTIAL));
+        let is_partial =
+            |name: &str| name.len() == 6 && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        if !random.is_some_and(is_partial) {
+            continue;
+        }
+        // Of the entry itself, not of what a link names.
+        let Ok(kind) = entry.metadata() else { continue };
+        let age = kind.modified().ok().and_then(|time| time.elapsed().ok());
+        if age.is_some_and(|age| age > OLD) {
+            let _ = if kind.is_dir() {
+                std::fs::remove_dir_all(entry.path())
+            } else {
+                std::fs::remove_file(entry.path())
+            };
+        }
+    }
+}
+
 /// Errors are the system's, without a path.
 fn write(path: &Path, contents: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     // `metadata` follows links, as `/dev/stdout` is one.
@@ -87,9 +121,10 @@ fn write(path: &Path, contents: impl FnOnce(&mut File) -> io::Result<()>) -> io:
         let error = "expected the name of a file";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, error));
     };
+    remove_old_partials(folder);
     // `create_new` gives the usual permissions. tempfile's own files are readable by their owner only.
     let mut file = tempfile::Builder::new()
-        .prefix(".partial-")
+        .prefix(PARTIAL)
         .make_in(folder, |path| File::create_new(path))?;
     // The `File` itself, because the errors of tempfile's `Write` name the temporary file.
     let opened = file.as_file_mut();
@@ -174,6 +209,28 @@ mod tests {
         assert_eq!(error.unwrap_err().kind(), io::ErrorKind::StorageFull);
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
         assert_eq!(names(&folder), ["a"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_a_killed_process_left_is_removed_after_a_day() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for name in [".partial-aaaaaa", ".partial-bbbbbb", ".partial-mine", "old"] {
+            fs::write(at(name), "").unwrap();
+        }
+        fs::create_dir(at(".partial-cccccc")).unwrap();
+        fs::write(at(".partial-cccccc/new"), "").unwrap();
+        let two_days_ago = std::time::SystemTime::now() - Duration::from_secs(2 * 86_400);
+        for name in [".partial-aaaaaa", ".partial-cccccc", ".partial-mine", "old"] {
+            let opened = File::open(at(name)).unwrap();
+            opened.set_modified(two_days_ago).unwrap();
+        }
+        write_atomically(at("a"), "a").unwrap();
+        assert_eq!(
+            names(&folder),
+            [".partial-bbbbbb", ".partial-mine", "a", "old"]
+        );
     }
 
     #[test]

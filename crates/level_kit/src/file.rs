@@ -1,5 +1,6 @@
 //! Kernels in files of a level's crate, and their launches.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, Once, OnceLock, PoisonError};
 
@@ -188,7 +189,10 @@ impl<'a> KernelLaunch<'a> {
         // A caller that lists the launches says so itself.
         if !is_noted() {
             NOTE.call_once(|| {
-                eprintln!("note: {file} is simulated, because the tensors are on a CPU; this takes longer than a GPU or Rust code");
+                let why =
+                    "because the tensors are on a CPU; this takes longer than a GPU or Rust code";
+                // Without stderr, no one reads it.
+                let _ = writeln!(std::io::stderr(), "note: {file} is simulated, {why}");
             });
         }
         let (ran, reports) = simulated(Options::default(), run);

@@ -6,6 +6,8 @@
 //! A kernel runs wherever the tensors are. On a GPU the driver runs it. On a CPU the simulator runs it, and a defect that it
 //! finds is an error with file and line, so that a level gives right answers without a GPU, too, only slower.
 
+#![warn(clippy::disallowed_macros)]
+
 mod file;
 mod twin;
 

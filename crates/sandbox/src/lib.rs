@@ -19,6 +19,8 @@
 //! (the kernel exempts it). Both end with the time limit. A file that this process can read and that is listed as
 //! readable is no secret.
 
+#![warn(clippy::disallowed_macros)]
+
 #[cfg_attr(
     all(
         target_os = "linux",
@@ -45,6 +47,7 @@ pub use limits::Limits;
 pub use output::Kept;
 pub use run::{Killed, Outcome, Running, run, spawn, spawn_with};
 
+use std::io::Write;
 use std::sync::{Once, OnceLock};
 
 /// Why there is no sandbox on this machine.
@@ -73,7 +76,9 @@ pub fn warn_once() {
     static WARNED: Once = Once::new();
     if let Err(reason) = available() {
         WARNED.call_once(|| {
-            eprintln!("warning: {reason}; the program has limits, but reads and writes your files");
+            let warning = "the program has limits, but reads and writes your files";
+            // Without stderr, no one reads it.
+            let _ = writeln!(std::io::stderr(), "warning: {reason}; {warning}");
         });
     }
 }

@@ -44,6 +44,7 @@ mod pushed {
     use std::borrow::Cow;
     use std::env;
     use std::ffi::{CString, c_char, c_int};
+    use std::io::Write;
     use std::sync::OnceLock;
 
     use libloading::Library;
@@ -95,7 +96,10 @@ mod pushed {
         env::var_os(INJECTION)?;
         let functions = LIBRARIES.iter().find_map(|name| loaded(name));
         if functions.is_none() {
-            eprintln!(
+            use std::io::Write;
+            // Without stderr, no one reads it.
+            let _ = writeln!(
+                std::io::stderr(),
                 "note: no names of ops in the profile: expected the library {} on the loader's path, found none",
                 LIBRARIES[0]
             );

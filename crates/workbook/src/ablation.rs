@@ -55,17 +55,18 @@ pub fn run(args: &AblationArgs) -> Result<()> {
     let run = Run::Models(results.clone());
     let record = Records::named(&root, args.record.as_deref(), &run)?;
     let figures = left_by_a_run(&root, results.kind);
-    println!(
+    data::println!(
         "{}\nmilliseconds of one forward pass, median of {}",
-        results.machine, args.samples
+        results.machine,
+        args.samples
     );
     for Case { model, request } in args.subjects.cases(&device)? {
         let rows = measure(model, &request, &ideas, args.samples as usize)?;
-        print!("{}", table(&rows));
+        data::print!("{}", table(&rows));
         results.rows.extend(rows);
         save(&figures, &results)?; // after each, so that an interrupted run keeps its results
     }
-    println!("figures  {}", figures.display());
+    data::println!("figures  {}", figures.display());
     written(record, Run::Models(results))
 }
 

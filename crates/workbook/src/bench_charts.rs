@@ -37,7 +37,7 @@ pub fn run(args: &BenchChartsArgs) -> Result<()> {
     std::fs::create_dir_all(&args.to).with_context(|| format!("{}", args.to.display()))?;
     for (name, cases) in groups {
         for path in draw(&args.to, name, &cases, machine.as_ref())? {
-            println!("{}", path.display());
+            data::println!("{}", path.display());
         }
     }
     Ok(())

@@ -17,6 +17,7 @@ pub mod turns;
 mod wrap;
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Result;
 use benches::job::{all_presets, models_of};
@@ -28,7 +29,7 @@ use cli::device::Choice;
 pub use cli::files::root;
 use cli::load::Request;
 use cli::note_tables;
-use data::BadInput;
+use data::{BadInput, Lock};
 use kernels::dispatch::{Facts, tables};
 use levels::{Level, Name};
 
@@ -106,7 +107,7 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     for dtype in &args.subjects.dtype {
         // On a GPU that is too old for a level, the other levels are compared.
         if let Err(old) = levels::check(&levels::numbers(), (*dtype).into(), &device) {
-            eprintln!("note: {old}");
+            data::note(format_args!("note: {old}"));
         }
     }
     let of_peers: Vec<_> = cases.iter().map(|c| (c.model, &c.request)).collect();
@@ -120,15 +121,21 @@ pub fn run(args: &CompareArgs) -> Result<()> {
         // What `record` takes has the workbook's levels only.
         root.join("target/workbook/own-level.json")
     };
-    println!("{}", results.machine);
+    // Two comparisons would replace each other's results, and slow each other down.
+    let _alone = own
+        .levels
+        .is_empty()
+        .then(|| Lock::within(&file, Duration::ZERO))
+        .transpose()?;
+    data::println!("{}", results.machine);
     note_tables(&device)?;
     if let Some(table) = tables(Facts::of(&device)?).first() {
-        println!("kernel table of level 5: {}", table.origin());
+        data::println!("kernel table of level 5: {}", table.origin());
     }
-    println!("\n{}", table::legend(args.samples, device.is_cuda()));
+    data::println!("\n{}", table::legend(args.samples, device.is_cuda()));
     own.without
         .iter()
-        .for_each(|sentence| println!("{sentence}"));
+        .for_each(|sentence| data::println!("{sentence}"));
 
     for case in &cases {
         let measured = measure::compare(
@@ -138,16 +145,16 @@ pub fn run(args: &CompareArgs) -> Result<()> {
             args.samples as usize,
             &own.levels,
         )?;
-        print!("\n{}", table::model(&measured, device.is_cuda()));
+        data::print!("\n{}", table::model(&measured, device.is_cuda()));
         results.rows.extend(measured.rows);
         save(&file, &results)?;
     }
     if let Some(peers) = peers {
-        println!();
+        data::println!();
         peers.measure(&mut results, |results| save(&file, results))?;
     }
     draw(&file, &results)?;
-    print!("\n{}", closing::closing(&results, &device)?);
+    data::print!("\n{}", closing::closing(&results, &device)?);
     written(record, Run::Models(results))
 }
 
@@ -254,7 +261,7 @@ impl Subjects {
 /// Draws the run's chart next to its JSON, and prints both paths.
 fn draw(json: &Path, results: &Results) -> Result<()> {
     let [svg, png] = charts::bar_grid(&json.with_extension(""), &chart::speed(results))?;
-    println!("\nchart    {}\n         {}", svg.display(), png.display());
-    println!("figures  {}", json.display());
+    data::println!("\nchart    {}\n         {}", svg.display(), png.display());
+    data::println!("figures  {}", json.display());
     Ok(())
 }

@@ -6,8 +6,6 @@ mod look;
 mod machine;
 mod text;
 
-use std::io::Write;
-
 use anyhow::Result;
 use clap::Args;
 
@@ -51,6 +49,6 @@ pub fn run(args: &DoctorArgs, threads: Option<String>) -> Result<bool> {
         .filter(|f| args.fails(f))
         .map(|f| f.part)
         .collect();
-    std::io::stdout().write_all(text::report(&machine, &findings, &failed).as_bytes())?;
+    data::print!("{}", text::report(&machine, &findings, &failed));
     Ok(failed.is_empty())
 }

@@ -80,7 +80,7 @@ pub fn run(args: &ExplainArgs) -> Result<()> {
     let width = args
         .width
         .or_else(|| Some(Term::stdout().size_checked()?.1));
-    print!("{}", explained(step, usize::from(width.unwrap_or(160)))?);
+    data::print!("{}", explained(step, usize::from(width.unwrap_or(160)))?);
     Ok(())
 }
 

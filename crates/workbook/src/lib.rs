@@ -1,5 +1,7 @@
 //! The `workbook` command: compares the levels, and runs each program at any level.
 
+#![warn(clippy::disallowed_macros)]
+
 mod ablation;
 mod bench_charts;
 mod compare;

@@ -64,7 +64,7 @@ pub fn run(args: &OpsArgs) -> Result<()> {
     let mut results = OpResults::new(machine::describe(&device, &root)?);
     let run = Run::Ops(results.clone());
     let record = Records::named(&root, args.record.as_deref(), &run)?;
-    println!("{}\n{}", results.machine, table::legend(&device));
+    data::println!("{}\n{}", results.machine, table::legend(&device));
     for dtype in &args.dtype {
         recorder.draw(DType::from(*dtype))?;
         ops::all(&mut recorder)?;
@@ -74,12 +74,12 @@ pub fn run(args: &OpsArgs) -> Result<()> {
     let figures = left_by_a_run(&root, results.kind);
     if let Some(peers) = &peers {
         save(&figures, &results)?; // whatever becomes of the peers
-        println!();
+        data::println!();
         peers.measure(&root, &mut results)?;
-        print!("{}", table::losses(&results, 1.));
+        data::print!("{}", table::losses(&results, 1.));
     }
     save(&figures, &results)?;
-    println!("figures  {}", figures.display());
+    data::println!("figures  {}", figures.display());
     written(record, Run::Ops(results))
 }
 

@@ -129,9 +129,9 @@ pub fn run(args: &ProfileArgs) -> Result<()> {
     let measuring = Waiting::new("measuring the limits of the device");
     let limits = limits::measure(&device, request.dtype)?;
     drop(measuring);
-    println!("{}", machine::describe(&device, &root()?)?);
-    println!("limits, measured in this run: {limits}");
-    println!("{}", legend(&device));
+    data::println!("{}", machine::describe(&device, &root()?)?);
+    data::println!("limits, measured in this run: {limits}");
+    data::println!("{}", legend(&device));
 
     let mut all = vec![];
     for workload in workloads {
@@ -139,12 +139,12 @@ pub fn run(args: &ProfileArgs) -> Result<()> {
             1 => "",
             _ => ", measured at the middle position",
         };
-        println!("\n{title}, {}: {}{which}", workload.name, workload.input);
+        data::println!("\n{title}, {}: {}{which}", workload.name, workload.input);
         let timing = Waiting::new(format!("timing {}", workload.name));
         let profiled = profile(workload, &device, args.samples as usize)?;
         drop(timing);
-        print!("{}", profiled.profile.table(&limits));
-        println!(
+        data::print!("{}", profiled.profile.table(&limits));
+        data::println!(
             "peak memory {}, beyond the weights",
             mib(profiled.peak_bytes)
         );

@@ -6,6 +6,7 @@ mod run;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Result;
 use benches::job::every_preset;
@@ -60,10 +61,14 @@ fn add(root: &Path, name: &str, runs: Vec<(Run, String)>) -> Result<()> {
     records.write()
 }
 
-/// The lock on all records; its file is where git ignores it.
+/// The lock on all records; its file is where git ignores it. The program that has it may draw all
+/// charts, which takes many seconds on a busy machine.
 fn lock(root: &Path) -> Result<Lock, BadInput> {
-    Lock::of(&root.join("target/workbook/records"))
+    Lock::within_aloud(&root.join("target/workbook/records"), PATIENCE)
 }
+
+/// Maximum time to wait for other programs that write records and draw charts.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Adds a run to the record that its command names, if any.
 pub fn written(records: Option<Records>, run: Run) -> Result<()> {

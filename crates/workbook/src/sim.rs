@@ -7,8 +7,6 @@ mod outputs;
 mod show;
 pub mod text;
 
-use std::io::Write;
-
 use anyhow::Result;
 pub use cli::nvrtc;
 use cli::progress::Waiting;
@@ -70,6 +68,6 @@ pub fn run(args: &SimArgs) -> Result<bool> {
         .map_or(COLUMNS, |(_, columns)| columns.into());
     let shown = show::all(&report, &text, args.costs(), &(left + &wrote), width);
     // What the kernel printed and the names in its file do not act on a terminal.
-    std::io::stdout().write_all(data::plain(&shown).as_bytes())?;
+    data::print!("{}", data::plain(&shown));
     Ok(report.is_clean())
 }

@@ -56,11 +56,15 @@ pub fn run(args: &SmallArgs) -> Result<()> {
     let mut results = OpResults::new(machine).of_kind(Kind::Small);
     let run = Run::Ops(results.clone());
     let record = Records::named(&root, args.record.as_deref(), &run)?;
-    println!("{}", results.machine);
-    println!("level 5 runs as: {}", runs_as_short(5, device.is_cuda()));
-    println!(
+    data::println!("{}", results.machine);
+    data::println!("level 5 runs as: {}", runs_as_short(5, device.is_cuda()));
+    data::println!(
         "{:<16} {:>9} {:>9} {:>9} {:>9}  picked, fastest",
-        "µs", "candle", "gemm 1", "level 5", "fastest"
+        "µs",
+        "candle",
+        "gemm 1",
+        "level 5",
+        "fastest"
     );
     let clocks = Clocks::new(&device, args.samples as usize)?;
     for problem in tuning::shapes() {
@@ -77,10 +81,10 @@ pub fn run(args: &SmallArgs) -> Result<()> {
     if let Some(peers) = &peers {
         peers.measure(&root, &mut results)?;
     }
-    print!("{}", table::losses(&results, LOSS));
+    data::print!("{}", table::losses(&results, LOSS));
     let figures = left_by_a_run(&root, results.kind);
     save(&figures, &results)?;
-    println!("figures  {}", figures.display());
+    data::println!("figures  {}", figures.display());
     written(record, Run::Ops(results))
 }
 
@@ -112,7 +116,7 @@ fn print(measured: &Measured, rows: &[OpRow], device: &Device) -> Result<()> {
     let kernels = measured.times.iter().filter(|(name, _)| *name != PICKED);
     let fastest = kernels.min_by(|a, b| a.1.total_cmp(&b.1));
     let (name, least) = fastest.context("nothing was measured")?;
-    println!(
+    data::println!(
         "{:<16} {:>9} {:>9} {:>9} {least:>9.2}  {}, {name}",
         shape(&measured.problem),
         cell(CANDLE),

@@ -41,17 +41,18 @@ pub fn run(args: &SweepArgs) -> Result<()> {
     let run = Run::Sweep(results.clone());
     let record = Records::named(&root, args.record.as_deref(), &run)?;
     let figures = left_by_a_run(&root, results.kind);
-    println!(
+    data::println!(
         "{}\nmilliseconds of one forward pass, median of {}",
-        results.machine, args.samples
+        results.machine,
+        args.samples
     );
     for Case { model, request } in args.subjects.cases(&device)? {
         let rows = measure(model, &request, args.samples as usize)?;
-        print!("{}", draw::table(&rows, &results.machine));
+        data::print!("{}", draw::table(&rows, &results.machine));
         results.rows.extend(rows);
         save(&figures, &results)?; // after each, so that an interrupted run keeps its results
     }
-    println!("figures  {}", figures.display());
+    data::println!("figures  {}", figures.display());
     written(record, Run::Sweep(results))
 }
 
@@ -169,7 +170,10 @@ fn sample(contenders: Vec<Contender>, samples: usize) -> Result<Vec<Contender>> 
     for mut contender in contenders {
         match warm_up(contender.job.as_mut()) {
             Err(error) if contender.graph => {
-                eprintln!("skipped: level {} in a graph: {error:#}", contender.level);
+                data::note(format_args!(
+                    "skipped: level {} in a graph: {error:#}",
+                    contender.level
+                ));
             }
             warm => {
                 warm?;

@@ -105,17 +105,17 @@ pub fn run(args: &WorklogArgs) -> Result<()> {
     }
     let mut results = OpResults::new(machine::describe(&device, &root)?).of_kind(Kind::Worklogs);
     let record = Records::named(&root, args.record.as_deref(), &Run::Ops(results.clone()))?;
-    println!("{}", results.machine);
+    data::println!("{}", results.machine);
     for worklog in args.worklogs.iter().flat_map(|name| name.worklogs()) {
         worklog.check(&device)?;
         results
             .rows
             .extend(worklog.rows(&device, args.samples as usize)?);
-        print!("{}", worklog.table(&results)?);
+        data::print!("{}", worklog.table(&results)?);
     }
     let figures = left_by_a_run(&root, results.kind);
     save(&figures, &results)?;
-    println!("figures  {}", figures.display());
+    data::println!("figures  {}", figures.display());
     written(record, Run::Ops(results))
 }
 

@@ -1,6 +1,5 @@
 //! Generation of a text, with timing.
 
-use std::io::Write;
 use std::time::{Duration, Instant};
 
 use candle_core::Tensor;
@@ -111,9 +110,9 @@ impl<'a> Generation<'a> {
     }
 
     /// Prints the speed on stderr, if times are measured. `warm`: an earlier pass has packed the weights.
-    pub fn report(&self, level: &str, model: &str, warm: bool) -> std::io::Result<()> {
+    pub fn report(&self, level: &str, model: &str, warm: bool) {
         if is_simulated() {
-            return writeln!(std::io::stderr(), "{level}, {model}");
+            return data::note(format_args!("{level}, {model}"));
         }
         let speed = |tokens: usize, time: Duration| match tokens {
             0 => "no tokens".to_string(),
@@ -129,7 +128,8 @@ impl<'a> Generation<'a> {
         };
         let prefill = speed(self.prompt, self.prefill) + packing;
         let decode = speed(self.decoded, self.decode);
-        let line = format!("{level}, {model}: prefill {prefill}, decode {decode}");
-        writeln!(std::io::stderr(), "{line}")
+        data::note(format_args!(
+            "{level}, {model}: prefill {prefill}, decode {decode}"
+        ));
     }
 }

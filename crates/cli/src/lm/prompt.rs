@@ -1,6 +1,6 @@
 //! `--prompt`: reads a text and prints its continuation as it is generated.
 
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 
 use data::BadInput;
 use levels::Name;
@@ -48,7 +48,7 @@ pub fn run(
     if matches!(text, Text::Bytes) {
         note(
             "presets have no tokenizer: each byte of the prompt is a token, and new tokens are printed as numbers",
-        )?;
+        );
     }
 
     let start =
@@ -63,17 +63,15 @@ pub fn run(
         }
     })?;
 
-    let mut out = std::io::stdout().lock();
-    write!(out, "{}", marked(prompt, console::colors_enabled()))?;
-    out.flush()?;
+    put(marked(prompt, console::colors_enabled()))?;
     let mut generation = start(sampling)?;
-    let count = stream_text(&mut generation, stream, &end, limit, &mut out)?;
+    let count = stream_text(&mut generation, stream, &end, limit)?;
     if count == room && args.max_tokens.is_some_and(|wanted| wanted > count) {
         let context = config.max_position_embeddings;
-        note(format!("the context of {context} tokens is full"))?;
+        note(format_args!("the context of {context} tokens is full"));
     }
     let warm = args.run.trace; // after a warm-up pass
-    generation.report(&args.run.label(level), &loaded.name, warm)?;
+    generation.report(&args.run.label(level), &loaded.name, warm);
     Ok(())
 }
 
@@ -85,13 +83,13 @@ fn marked(prompt: &str, in_colours: bool) -> String {
         .to_string()
 }
 
-/// Writes up to `limit` tokens as they come; returns how many there were before the end of the text.
+/// Writes up to `limit` tokens as they come; returns how many there were before the end of the text. It also ends when
+/// the reader has closed the pipe, because no one reads the rest.
 fn stream_text(
     generation: &mut Generation,
     mut stream: Stream,
     end: &[u32],
     limit: usize,
-    out: &mut impl Write,
 ) -> anyhow::Result<usize> {
     // What a model writes, or its vocabulary holds, does not act on a terminal. A pipe gets it as it is.
     let is_terminal = std::io::stdout().is_terminal();
@@ -108,15 +106,26 @@ fn stream_text(
         if end.contains(&token) {
             break;
         }
-        write!(out, "{}", shown(stream.push(token)?))?;
-        out.flush()?;
+        if !put(shown(stream.push(token)?))? {
+            return Ok(count);
+        }
         count += 1;
         if count < limit {
             generation.push(token)?;
         }
     }
-    writeln!(out, "{}", shown(stream.end()?))?;
+    put(shown(stream.end()?) + "\n")?;
     Ok(count)
+}
+
+/// Writes a part of the text at once; returns whether there is still a reader.
+fn put(text: String) -> Result<bool, BadInput> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(true),
+        Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(e) => Err(BadInput::unwritable("stdout".as_ref(), &e)),
+    }
 }
 
 /// Returns how many tokens fit after a prompt of `length` tokens.

@@ -27,10 +27,10 @@ pub fn redraw(root: &Path, records: &Named<Row>) -> Result<Vec<Drawing>> {
 pub fn overview(root: &Path, records: &Named<Row>) -> Result<Option<PathBuf>> {
     let chart = panels::chart(records);
     if chart.panels.is_empty() {
-        eprintln!(
+        data::note(format_args!(
             "skipped: no overview chart: no record has {}",
             panels::DECODE
-        );
+        ));
         return Ok(None);
     }
     draw_named(root, "overview", &chart).map(Some)

@@ -116,7 +116,9 @@ fn inspect(contenders: &mut Vec<Contender>, request: &Request) -> Result<()> {
             let (workload, label) = (&contender.workload.name, contender.level.label());
             let message = error.to_string();
             let why = message.lines().next().unwrap_or_default();
-            eprintln!("skipped: {workload} at {label} in a graph: {why}");
+            data::note(format_args!(
+                "skipped: {workload} at {label} in a graph: {why}"
+            ));
             false
         }
         Err(error) => {

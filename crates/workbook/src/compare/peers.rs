@@ -155,7 +155,7 @@ impl Peers {
             let line = line?;
             let line: Line = serde_json::from_str(&line)
                 .with_context(|| format!("{PROGRAM}: expected a line of JSON, found {line:?}"))?;
-            println!("{line}");
+            data::println!("{line}");
             line.add_to(results)?;
             keep(results)?;
         }

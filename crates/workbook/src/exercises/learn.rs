@@ -24,14 +24,14 @@ pub fn list(exercises: &[Exercise], place: &Place) -> Result<bool> {
             (false, false) => " ",
         };
         let (number, name) = (exercise.number(), exercise.name());
-        println!(
+        data::println!(
             "{mark} {number} {name:longest$}  {} ({})",
             exercise.spec.title,
             about(exercise)
         );
     }
     let passed = exercises.iter().filter(|e| learner.passed(e));
-    println!(
+    data::println!(
         "{} of {} solved, in {}; listed in the order to do them in",
         passed.count(),
         exercises.len(),
@@ -39,7 +39,7 @@ pub fn list(exercises: &[Exercise], place: &Place) -> Result<bool> {
     );
     let skipped = skipped(exercises, &learner);
     if !skipped.is_empty() {
-        println!("{}", needs_nvrtc(&skipped, place));
+        data::println!("{}", needs_nvrtc(&skipped, place));
     }
     Ok(true)
 }
@@ -67,15 +67,15 @@ fn needs_nvrtc(skipped: &[&Exercise], place: &Place) -> String {
 /// Says which exercises were skipped.
 pub fn left_out(skipped: &[&Exercise], place: &Place) {
     if !skipped.is_empty() {
-        println!("{}", needs_nvrtc(skipped, place));
+        data::println!("{}", needs_nvrtc(skipped, place));
     }
 }
 
 /// Prints that all checkable exercises are solved.
 pub fn all_solved(exercises: &[Exercise], learner: &Learner, place: &Place) {
     match &skipped(exercises, learner)[..] {
-        [] => println!("All exercises are solved."),
-        skipped => println!(
+        [] => data::println!("All exercises are solved."),
+        skipped => data::println!(
             "All other exercises are solved.\n{}",
             needs_nvrtc(skipped, place)
         ),
@@ -97,17 +97,17 @@ pub fn start(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Resul
     };
     learner.start(exercise)?;
     if let Some(own) = package::write(exercises, &learner)? {
-        println!(
+        data::println!(
             "({} has a Cargo.toml of your own, so your editor gets no package for the exercises)\n",
             own.display()
         );
     }
     introduce(exercise, &learner);
     if !can_check(exercise) {
-        println!("{}", cannot_check(exercise));
+        data::println!("{}", cannot_check(exercise));
     }
     left_out(&skipped, place);
-    println!(
+    data::println!(
         "Check it with `{} check`, or `watch`; {}.",
         place.command(),
         place.page(exercise)
@@ -133,7 +133,7 @@ fn instead(exercise: &Exercise) -> Option<String> {
 
 /// The title, the task and the file.
 pub fn introduce(exercise: &Exercise, learner: &Learner) {
-    println!(
+    data::println!(
         "{} {} ({})\n",
         exercise.number(),
         exercise.spec.title,
@@ -141,9 +141,9 @@ pub fn introduce(exercise: &Exercise, learner: &Learner) {
     );
     let folder = format!("{}/", learner.folder().display());
     let task = plain(&exercise.task).replace(&format!("{FOLDER}/"), &folder);
-    println!("{task}\nWhat is checked:\n");
-    println!("{}", checked(exercise));
-    println!("Your file: {}", learner.file(exercise).display());
+    data::println!("{task}\nWhat is checked:\n");
+    data::println!("{}", checked(exercise));
+    data::println!("Your file: {}", learner.file(exercise).display());
 }
 
 /// Returns the named exercise, or the current one.
@@ -211,7 +211,7 @@ pub fn check(
         (Some(next), skipped) => {
             left_out(&skipped, place);
             let (command, number) = (place.command(), next.number());
-            println!(
+            data::println!(
                 "Next: `{command} start {number}` for {number} {}.",
                 next.name()
             );
@@ -239,15 +239,18 @@ pub fn judge(
     match outcome.map_err(|bad| and_instead(bad, exercise, place))? {
         Ok(notes) => {
             learner.pass(exercise)?; // before a reader that has closed the pipe ends the program
-            println!("{}: passed", exercise.id);
-            notes.iter().for_each(|note| println!("{note}"));
+            data::println!("{}: passed", exercise.id);
+            notes.iter().for_each(|note| data::println!("{note}"));
             debrief(exercise, &file, checker, seed);
             Ok(true)
         }
         Err(failure) => {
-            println!("{}", failure.line);
-            failure.notes.iter().for_each(|note| println!("{note}"));
-            println!("{}", not_yet(exercise, learner, place, failure.by, seed));
+            data::println!("{}", failure.line);
+            failure
+                .notes
+                .iter()
+                .for_each(|note| data::println!("{note}"));
+            data::println!("{}", not_yet(exercise, learner, place, failure.by, seed));
             Ok(false)
         }
     }
@@ -290,7 +293,7 @@ pub fn hint(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Result
     let exercise = chosen(exercises, &learner, place, name)?;
     let (number, hint) = learner.hint(exercise)?;
     let all = exercise.spec.hints.len();
-    println!(
+    data::println!(
         "Hint {number} of {all} for {}: {}",
         exercise.id,
         plain(hint)
@@ -301,7 +304,7 @@ pub fn hint(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Result
             Some(_) => format!("`{command} solution {number} --reveal` shows a solution"),
             None => NO_SOLUTION.into(),
         };
-        println!("(This was the last hint; {then}.)");
+        data::println!("(This was the last hint; {then}.)");
     }
     Ok(true)
 }
@@ -314,14 +317,14 @@ pub fn reset(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Resul
     let file = learner.file(exercise);
     let file = file.display();
     match learner.reset(exercise)? {
-        Some(old) => println!(
+        Some(old) => data::println!(
             "{file} is the starter again; your text is in {}",
             old.display()
         ),
-        None => println!("{file} already is the starter"),
+        None => data::println!("{file} already is the starter"),
     }
     if was_solved {
-        println!("{} no longer counts as solved", exercise.id);
+        data::println!("{} no longer counts as solved", exercise.id);
     }
     Ok(true)
 }
@@ -343,7 +346,7 @@ pub fn solution(
             "not solved yet; pass `--reveal` to see the solution".into()
         }
         Some(solution) => {
-            print!("{solution}");
+            data::print!("{solution}");
             return Ok(true);
         }
     };

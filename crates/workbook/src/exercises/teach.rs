@@ -37,7 +37,7 @@ pub fn handout(
     };
     handouts::write(&exercises, to, hints)?;
     let (to, count) = (to.display(), exercises.len());
-    println!("{to}: {count} exercises without their solutions{and}");
+    data::println!("{to}: {count} exercises without their solutions{and}");
     Ok(true)
 }
 
@@ -263,7 +263,7 @@ pub fn verdict(
     thread::spawn(until_nobody_waits);
     let exercise = exercise::find(exercises, name)?;
     let outcome = Checker::new(limit).check(exercise, file, seed, None);
-    println!("{}", serde_json::to_string(&Verdict::from(outcome))?);
+    data::println!("{}", serde_json::to_string(&Verdict::from(outcome))?);
     Ok(true)
 }
 

@@ -1,5 +1,10 @@
 //! Checks a file whenever it is saved.
 
+#![expect(
+    clippy::disallowed_macros,
+    reason = "a watch ends when the reader of its output is gone"
+)]
+
 use std::fs;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};

@@ -149,7 +149,7 @@ impl<'a> Peers<'a> {
                         reason,
                     } = failed;
                     let note = format!("{op}.{shape}.{dtype}.{level} failed: {reason}");
-                    println!("{note}");
+                    data::println!("{note}");
                     results.notes.push(note);
                 }
             }
@@ -212,7 +212,7 @@ fn insert(rows: &mut Vec<OpRow>, timed: Timed) -> Result<()> {
         flops,
         ..OpRow::default()
     };
-    println!("{}  {:.2} µs", row.key(), row.us());
+    data::println!("{}  {:.2} µs", row.key(), row.us());
     rows.insert(last + 1, row);
     Ok(())
 }

@@ -55,7 +55,7 @@ impl<'a> Recorder<'a> {
     /// The table of the rows since the last.
     pub fn print(&mut self) {
         let on_gpu = self.device.is_cuda();
-        print!("{}", table::all(&self.rows[self.printed..], on_gpu));
+        data::print!("{}", table::all(&self.rows[self.printed..], on_gpu));
         self.printed = self.rows.len();
     }
 
@@ -65,7 +65,10 @@ impl<'a> Recorder<'a> {
         times.unwrap_or_else(|error| {
             let message = error.to_string();
             let why = message.lines().next().unwrap_or_default();
-            eprintln!("skipped: {} in a graph: {why}", case.join(" "));
+            data::note(format_args!(
+                "skipped: {} in a graph: {why}",
+                case.join(" ")
+            ));
             None
         })
     }
@@ -77,7 +80,7 @@ impl<'a> Recorder<'a> {
         let measuring = Waiting::new("measuring the limits of the device");
         let limits = limits::measure(&self.device, dtype)?;
         drop(measuring);
-        println!("limits in {}: {limits}", dtype.as_str());
+        data::println!("limits in {}: {limits}", dtype.as_str());
         self.rows.extend(roofline::rows(&limits, dtype));
         self.printed = self.rows.len();
         self.limits = Some(limits);

@@ -49,9 +49,9 @@ pub fn redraw(root: &Path, records: &[(String, OpResults)]) -> Result<Vec<Drawin
     for (name, recorded) in records {
         let charts = charts(recorded);
         if charts.is_empty() {
-            eprintln!(
+            data::note(format_args!(
                 "skipped: no roofline of ops/{name}.json: it has no limits, or no ops that do arithmetic"
-            );
+            ));
         }
         for (dtype, chart) in charts {
             drawn.push(draw(root, name, &format!("roofline-{dtype}"), &chart)?);

@@ -12,12 +12,19 @@ use serde::de::DeserializeOwned;
 /// Records sorted by name.
 pub type Named<R> = Vec<(String, Recorded<R>)>;
 
-/// Returns the name if it is a valid file name.
+/// Maximum length of a record's name. The names of its charts are longer, and file systems allow 255 bytes.
+const LONGEST: usize = 64;
+
+/// Returns the name if it is a valid file name, and leaves room for what the names of charts add to it.
 pub fn checked(name: &str) -> Result<&str, BadInput> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
         let expected = "a name of letters, digits, '-', '_' and '.'";
         Err(BadInput::new("NAME", expected, format!("{name:?}")))
+    } else if name.len() > LONGEST {
+        let expected = format!("a name of at most {LONGEST} characters");
+        let found = format!("{} characters", name.len());
+        Err(BadInput::new("NAME", expected, found))
     } else {
         Ok(name)
     }

@@ -17,7 +17,9 @@ pub fn redraw(root: &Path, records: &[(String, OpResults)]) -> Result<Vec<Drawin
     let mut drawn = vec![];
     for (name, recorded) in records {
         if cells(recorded).is_empty() {
-            eprintln!("skipped: no map of small/{name}.json: it has no library next to level 5");
+            data::note(format_args!(
+                "skipped: no map of small/{name}.json: it has no library next to level 5"
+            ));
             continue;
         }
         drawn.push(draw(root, name, "small", &map(recorded))?);

@@ -16,10 +16,10 @@ pub fn redraw(root: &Path, records: &[(String, OpResults)]) -> Result<Vec<Drawin
         for worklog in WORKLOGS {
             let chart = chart(worklog, recorded)?;
             if chart.groups.is_empty() {
-                eprintln!(
+                data::note(format_args!(
                     "skipped: no chart of {} in worklogs/{name}.json: not recorded",
                     worklog.op
-                );
+                ));
                 continue;
             }
             drawn.push(draw(

@@ -113,6 +113,30 @@ fn a_part_with_odd_figures_is_not_recorded() {
 }
 
 #[test]
+fn a_name_leaves_room_for_the_names_of_charts() {
+    let repository = repository();
+    let part = repository.path().join("part.json");
+    fs::copy(root().join(RESULTS).join("cpu.json"), &part).unwrap();
+    let name = "n".repeat(65);
+    let parts = ["NAME: expected a name of at most 64 characters, found 65"];
+    refuses(&repository, &["record", &name, "part.json"], &parts);
+}
+
+/// Otherwise, one of them would replace the other's results.
+#[test]
+fn a_second_comparison_is_refused() {
+    let repository = repository();
+    let left = repository.path().join("target/workbook/compare.json");
+    let _first = data::Lock::of(&left).unwrap();
+    let args = ["compare", "--device", "cpu"];
+    refuses(
+        &repository,
+        &args,
+        &["compare.json: expected no other program that changes it (wait for it to end"],
+    );
+}
+
+#[test]
 fn the_row_is_named() {
     let repository = repository();
     let part = repository.path().join("part.json");

@@ -10,6 +10,8 @@ mod bad_record;
 mod bad_tensor;
 #[cfg(target_os = "linux")]
 mod bad_tokenizer;
+#[cfg(unix)]
+mod closed;
 mod doctor;
 mod fixture;
 mod help;

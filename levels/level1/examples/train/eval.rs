@@ -47,13 +47,13 @@ pub fn language(folder: &Path, held_out: &[Page]) -> anyhow::Result<Value> {
     let tokenizer = TextTokenizer::open(&folder.join("tokenizer.json"))?;
     let bits = text::bits_per_byte(&model, &tokenizer, held_out)?;
     let bytes: usize = held_out.iter().map(|page| page.text.len()).sum();
-    println!(
+    data::println!(
         "lm: {bits:.3} bits per byte on {} held-out pages ({bytes} bytes), weights in bf16",
         held_out.len()
     );
     let samples = text::samples(&model, &tokenizer)?;
     for (how, sample) in &samples {
-        println!("\n{how}:\n  {}", sample.trim().replace('\n', "\n  "));
+        data::println!("\n{how}:\n  {}", sample.trim().replace('\n', "\n  "));
     }
     let samples = samples
         .into_iter()
@@ -140,16 +140,16 @@ fn report(
 ) -> Value {
     let accuracy = right.iter().sum::<usize>() as f64 / EXAMPLES as f64;
     let of_class = |n: usize| n as f64 * classes.len() as f64 / EXAMPLES as f64;
-    println!(
+    data::println!(
         "{name}: {:.2}% of {EXAMPLES} fresh {what}, weights in bf16",
         100. * accuracy
     );
-    println!(
+    data::println!(
         "{name}: {:.2}% by logistic regression on {linear_on}, for comparison",
         100. * baseline
     );
     if let Some((worst, name)) = right.iter().zip(classes).min() {
-        println!(
+        data::println!(
             "     the hardest class is {name}: {:.1}%",
             100. * of_class(*worst)
         );

@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release -p level1 --example train -- lm|vit|gnn`, then `… -- eval lm|vit|gnn`.
 
+#![warn(clippy::disallowed_macros)]
+
 mod args;
 mod baseline;
 mod chart;
@@ -100,7 +102,7 @@ fn train<T: Task>(
     training.run(task, checkpoint)?;
     if !training.is_done() {
         checkpoint::save(checkpoint, task, &training)?;
-        println!(
+        data::println!(
             "{name}: stopped after {} steps; repeat the command with --resume to continue from {}",
             training.losses.len(),
             checkpoint.display()
@@ -122,7 +124,7 @@ fn finish<T: Task>(
     let name = task.name();
     let folder = &*place.folder;
     save::model(folder, task, training)?;
-    println!(
+    data::println!(
         "{name}: {} steps in {:.0} s, loss {:.3}; wrote {}",
         training.losses.len(),
         training.seconds,
@@ -131,7 +133,7 @@ fn finish<T: Task>(
     );
     let title = format!("Training loss of the small model: {name}");
     let [svg, png] = chart::draw(&place.chart, &title, &training.losses)?;
-    println!(
+    data::println!(
         "{name}: loss chart in {} and {}",
         svg.display(),
         png.display()

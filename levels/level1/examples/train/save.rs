@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::Context;
 use candle_core::DType;
+use data::BadInput;
 use serde_json::{Value, json};
 
 use crate::run::{Training, recent};
@@ -14,10 +14,9 @@ use crate::task::Task;
 /// Writes a file whole or not at all, and makes its folder if there is none.
 pub fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)
-            .with_context(|| format!("cannot create the folder `{}`", folder.display()))?;
+        std::fs::create_dir_all(folder).map_err(|e| BadInput::unwritable(folder, &e))?;
     }
-    Ok(data::write_atomically(path, bytes)?)
+    Ok(data::save_as(path, bytes)?)
 }
 
 /// Writes JSON that people read, too.
@@ -102,6 +101,18 @@ mod tests {
         assert_eq!(day(11_017), "2000-03-01");
         assert_eq!(day(20_483), "2026-01-30");
         assert_eq!(day(20_818), "2026-12-31");
+    }
+
+    /// As on a full disk: the exit code is that of a file that cannot be written.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_disk_is_the_users() {
+        let error = write_file("/dev/full".as_ref(), b"1").unwrap_err();
+        let bad: &BadInput = error.downcast_ref().unwrap();
+        assert!(
+            bad.to_string().starts_with("cannot write `/dev/full`: "),
+            "{bad}"
+        );
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub fn handout(to: &Path, hints: bool) -> Result<bool> {
         fs::write(whole.join("README.md"), read_me(hints))
     })?;
     let and = if hints { "" } else { ", without hints" };
-    println!("{}: the starter of a level{and}", to.display());
+    data::println!("{}: the starter of a level{and}", to.display());
     Ok(true)
 }
 

@@ -33,11 +33,11 @@ pub fn new(name: &str, dir: &Path) -> Result<bool> {
         let _ = fs::remove_dir_all(&folder);
         return Err(error);
     }
-    println!(
+    data::println!(
         "{} is level 1 now: every method delegates to it.",
         folder.display()
     );
-    println!(
+    data::println!(
         "Replace a method in {}.",
         folder.join("src/ops.rs").display()
     );
@@ -48,8 +48,8 @@ pub fn new(name: &str, dir: &Path) -> Result<bool> {
     } else {
         folder.display().to_string()
     };
-    println!("Check it on each save: cargo ex level watch {level}");
-    println!("Compare it: cargo run --release -- --level {level}");
+    data::println!("Check it on each save: cargo ex level watch {level}");
+    data::println!("Compare it: cargo run --release -- --level {level}");
     Ok(true)
 }
 

@@ -110,10 +110,10 @@ pub fn report(level: OwnLevel, options: &Options) -> Result<bool> {
     if let Some(json) = &json {
         json.write((serde_json::to_string_pretty(&report)? + "\n").as_bytes())?;
     }
-    print!("{}", text::text(&report));
-    println!("page     {}", html.path().display());
+    data::print!("{}", text::text(&report));
+    data::println!("page     {}", html.path().display());
     if let Some(json) = json {
-        println!("figures  {}", json.path().display());
+        data::println!("figures  {}", json.path().display());
     }
     Ok(report.methods.iter().all(|method| method.wrong.is_none()))
 }

@@ -24,7 +24,7 @@ pub fn print(milestones: &Milestones, progress: &Progress) {
         .max()
         .unwrap_or(0);
     let kinds: Vec<&str> = milestones.kinds.iter().map(|kind| &*kind.name).collect();
-    println!("{:longest$}  {}", "", kinds.join("  "));
+    data::println!("{:longest$}  {}", "", kinds.join("  "));
     for method in &milestones.methods {
         let of = |kind: &&str| {
             milestones
@@ -48,18 +48,18 @@ pub fn print(milestones: &Milestones, progress: &Progress) {
             format!("{:width$}", format!("{mark}{noise}"))
         };
         let marks: Vec<String> = kinds.iter().map(mark).collect();
-        println!("{:longest$}  {}", method.name, marks.join("  ").trim_end());
+        data::println!("{:longest$}  {}", method.name, marks.join("  ").trim_end());
     }
     let reached = milestones
         .all()
         .filter(|m| progress.get(&m.key()).is_some_and(|s| s.passed))
         .count();
-    println!(
+    data::println!(
         "{reached} of {} milestones reached (·: not measured yet)",
         milestones.all().count()
     );
     if progress.values().any(|state| state.noisy) {
-        println!(
+        data::println!(
             "({NOISE}: a noisy time; the slow runs took more than {NOISY}× as long as the fast runs)"
         );
     }
@@ -90,9 +90,9 @@ pub fn reached(checks: &Checks, progress: &Progress) -> String {
 /// Prints what is wrong, and the end of what each of these methods wrote to stderr.
 pub fn print_wrong(checks: &Checks) {
     for (method, line) in &checks.wrong {
-        println!("{line}");
+        data::println!("{line}");
         let said = checks.said.get(method).into_iter().flatten();
-        said.for_each(|line| println!("    stderr: {line}"));
+        said.for_each(|line| data::println!("    stderr: {line}"));
     }
 }
 
@@ -114,21 +114,22 @@ pub fn print_next(
     shown: &[String],
 ) {
     let Some(next) = next else {
-        println!("All milestones are reached that this machine can measure.");
+        data::println!("All milestones are reached that this machine can measure.");
         return;
     };
-    println!("Next: {}.", next.task);
+    data::println!("Next: {}.", next.task);
     let is_new = |line: &String| !shown.contains(line);
     if let Some(state) = progress
         .get(&next.key())
         .filter(|state| !state.line.is_empty() && is_new(&state.line))
     {
-        println!("      {}", told(&next, &state.line, checked_now));
+        data::println!("      {}", told(&next, &state.line, checked_now));
     }
     let name = checked.level.name();
-    println!(
+    data::println!(
         "      `cargo ex level hint {name}` gives a hint; exercise {} and chapter {} teach it",
-        next.exercise, next.chapter
+        next.exercise,
+        next.chapter
     );
 }
 
@@ -160,12 +161,12 @@ pub fn check(
     let mut progress = checked.progress()?;
     note_begin(&methods);
     let checks = checked.check(&built, &methods, options, &mut progress)?;
-    checked.save(&progress)?;
+    let progress = checked.save(&methods, &progress)?;
     print(&checked.milestones, &progress);
     print_wrong(&checks);
     if !checks.wrong.is_empty() {
         let seed = options.seed;
-        println!("(`--seed {seed}` repeats the check with the same random numbers)");
+        data::println!("(`--seed {seed}` repeats the check with the same random numbers)");
     }
     let focus = if method.is_some() { &methods[..] } else { &[] };
     // Who names a method works on it until its last milestone.
@@ -192,7 +193,7 @@ pub fn hint(level: OwnLevel, method: Option<&str>) -> Result<bool> {
         None => checked.next(&progress, &[]),
     };
     let Some(next) = next else {
-        println!("All of its milestones are reached.");
+        data::println!("All of its milestones are reached.");
         return Ok(true);
     };
     let file = checked.level.folder().join("hints.json");
@@ -203,11 +204,11 @@ pub fn hint(level: OwnLevel, method: Option<&str>) -> Result<bool> {
     };
     let count = shown.entry(next.key()).or_default();
     *count = (*count + 1).min(next.hints.len());
-    println!("{}", next.task);
+    data::println!("{}", next.task);
     let hints = next.hints.iter().take(*count);
     (1..)
         .zip(hints)
-        .for_each(|(i, hint)| println!("{i}. {hint}"));
+        .for_each(|(i, hint)| data::println!("{i}. {hint}"));
     data::save_as(&file, &serde_json::to_vec_pretty(&shown)?)?;
     Ok(true)
 }

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
 use cli::own::{self, Artifacts, Built, NotCompiled, OwnLevel};
-use data::BadInput;
+use data::{BadInput, Lock};
 use levels::Level;
 
 use super::check::{Checker, Right, counts_of};
@@ -83,6 +83,27 @@ fn gained(milestones: &Milestones, before: &Progress, now: &Progress) -> Vec<Gai
     .collect()
 }
 
+/// The progress in a file; none if there is no file.
+fn read(file: &Path) -> Result<Progress> {
+    if file.is_file() {
+        Ok(child::read(file)?)
+    } else {
+        Ok(Progress::new())
+    }
+}
+
+/// Replaces the progress of `methods` in a file as it is now.
+fn save(file: &Path, methods: &[&str], progress: &Progress) -> Result<Progress> {
+    let is_checked = |key: &str| methods.iter().any(|m| key.split(' ').next() == Some(m));
+    let _lock = Lock::of(file)?;
+    let mut all = read(file)?;
+    all.retain(|key, _| !is_checked(key));
+    let checked = progress.iter().filter(|(key, _)| is_checked(key));
+    all.extend(checked.map(|(key, state)| (key.clone(), state.clone())));
+    data::save_as(file, serde_json::to_vec_pretty(&all)?)?;
+    Ok(all)
+}
+
 /// Names of methods that are checked.
 pub fn methods_of(named: Option<&str>) -> Result<Vec<&'static str>, BadInput> {
     let Some(named) = named else {
@@ -120,19 +141,13 @@ impl Rung {
 
     /// The progress of earlier checks.
     pub fn progress(&self) -> Result<Progress> {
-        let file = self.file();
-        if file.is_file() {
-            Ok(child::read(&file)?)
-        } else {
-            Ok(Progress::new())
-        }
+        read(&self.file())
     }
 
-    pub fn save(&self, progress: &Progress) -> Result<()> {
-        Ok(data::save_as(
-            self.file(),
-            &serde_json::to_vec_pretty(progress)?,
-        )?)
+    /// Saves the progress of `methods`, which were checked. Returns the progress of all methods: another check may have
+    /// saved that of others in the meantime.
+    pub fn save(&self, methods: &[&str], progress: &Progress) -> Result<Progress> {
+        save(&self.file(), methods, progress)
     }
 
     pub fn build(&self) -> Result<std::result::Result<Built, NotCompiled>> {
@@ -325,6 +340,32 @@ mod tests {
             next(&wrong, &["linear"], &[]),
             Some("attention correct".into())
         );
+        Ok(())
+    }
+
+    /// As two checks of different methods at the same time do, which both read the progress before they check.
+    #[test]
+    fn a_check_keeps_what_another_saved_in_the_meantime() -> Result<()> {
+        let folder = tempfile::tempdir()?;
+        let file = folder.path().join("progress.json");
+        let of = |keys: &[&str]| -> Progress {
+            let all = progress(keys).into_iter();
+            all.filter(|(key, _)| keys.contains(&&**key)).collect()
+        };
+        save(
+            &file,
+            levels::OPS,
+            &of(&["linear faster1", "norm_gelu steps"]),
+        )?;
+        let both: [Progress; 2] = [
+            of(&["linear steps", "norm_gelu steps"]),
+            of(&["linear faster1", "norm_gelu traffic"]),
+        ];
+        save(&file, &["linear"], &both[0])?;
+        let all = save(&file, &["norm_gelu"], &both[1])?;
+        // A check of `linear` replaces all of its states.
+        assert_eq!(all, of(&["linear steps", "norm_gelu traffic"]));
+        assert_eq!(read(&file)?, all);
         Ok(())
     }
 

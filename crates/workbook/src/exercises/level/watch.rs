@@ -1,5 +1,10 @@
 //! `level watch`.
 
+#![expect(
+    clippy::disallowed_macros,
+    reason = "a watch ends when the reader of its output is gone"
+)]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Instant;
@@ -85,7 +90,7 @@ fn pass(checked: &Rung, changed: &Changed, known: &mut Known, begin: Instant) ->
     note_begin(&methods);
     let checks = checked.check(&built, &methods, Options::new(None), &mut progress)?;
     known.learn(&methods, &checks);
-    checked.save(&progress)?;
+    let mut progress = checked.save(&methods, &progress)?;
     let mut shown: Vec<String> = checks.wrong.values().cloned().collect();
     match &methods[..] {
         [] => println!("no method uses what changed"),
@@ -199,7 +204,7 @@ fn time(
         },
         None => {}
     }
-    checked.save(progress)?;
+    checked.save(&[method], progress)?;
     Ok(shown)
 }
 

@@ -89,7 +89,7 @@ impl Measured {
             && kept.machine().is_like(&here)
             && kept.machine().commit == here.commit
         {
-            println!(
+            data::println!(
                 "measured on {} (`--again` measures again)",
                 kept.machine().date
             );
@@ -105,7 +105,7 @@ impl Measured {
             let _waiting = Waiting::new("checking and timing all methods");
             rung.check(&built, levels::OPS, options, &mut progress)?
         };
-        rung.save(&progress)?;
+        rung.save(levels::OPS, &progress)?;
         let methods = methods(rung, &checks)?;
         let measured = Self {
             texts,
