@@ -1,6 +1,7 @@
 //! `config.json` of a language model: Llama's and Qwen2's.
 
-use data::BadInput;
+use data::{BadInput, short};
+use serde_json::Value;
 
 use crate::Heads;
 use crate::config::ConfigFile;
@@ -47,6 +48,17 @@ const QWEN2: (&str, &str) = ("Qwen2ForCausalLM", "qwen2");
 /// Where transformers 5 keeps everything about the rotary angles, and where older versions kept their scaling.
 const ROPE: &str = "rope_parameters";
 const OLD_ROPE: &str = "rope_scaling";
+
+/// What both may have.
+const ROPE_KEYS: [&str; 7] = [
+    "rope_type",
+    "type",
+    "factor",
+    "low_freq_factor",
+    "high_freq_factor",
+    "original_max_position_embeddings",
+    "partial_rotary_factor",
+];
 
 impl Config {
     /// The classes that this model implements, as `architectures` in `config.json` has them.
@@ -166,7 +178,7 @@ fn scaling_by_type(file: &ConfigFile) -> Result<Option<Llama3Scaling>, BadInput>
 
 /// The scaling in the object at `section`; `None` for none and for the type "default".
 fn scaling(file: &ConfigFile, section: &str) -> Result<Option<Llama3Scaling>, BadInput> {
-    file.is_object(section)?;
+    only_known_keys(file, section)?;
     let key = |name: &str| format!("{section}.{name}");
     file.only(&key("partial_rotary_factor"), 1.0)?;
     let Some(at) = rope_type(file, section) else {
@@ -178,6 +190,25 @@ fn scaling(file: &ConfigFile, section: &str) -> Result<Option<Llama3Scaling>, Ba
         _ => {
             let expected = "\"default\" or \"llama3\" (nothing else is implemented)";
             Err(file.complain(&at, expected))
+        }
+    }
+}
+
+/// Refuses keys of the object at `section` that would change the angles unread: those of other types of scaling, objects
+/// for single types of layers, and `rope_theta` in `rope_scaling`, which transformers 5 reads and older versions do not.
+fn only_known_keys(file: &ConfigFile, section: &str) -> Result<(), BadInput> {
+    file.is_object(section)?;
+    let keys = file.get(section).and_then(|value| value.as_object());
+    let unknown = |(key, value): &(&String, &Value)| {
+        let known = ROPE_KEYS.contains(&key.as_str()) || (section == ROPE && *key == "rope_theta");
+        !known && !value.is_null()
+    };
+    match keys.into_iter().flatten().find(unknown) {
+        None => Ok(()),
+        Some((key, value)) => {
+            let what = file.complain(&format!("{section}.{key}"), "").what;
+            let expected = "null (nothing else is implemented)";
+            Err(BadInput::new(what, expected, short(value)))
         }
     }
 }
