@@ -89,7 +89,7 @@ impl Config {
         let qkv_bias = file.one_architecture(&[LLAMA, QWEN2])? == QWEN2.0;
         only_what_is_implemented(file, qkv_bias)?;
         let hidden_size = file.size("hidden_size")?;
-        let rope_theta = file.positive_or("rope_theta", 10000.)?;
+        let rope_theta = theta_or(file, "rope_theta", 10000.)?;
         let heads = heads(file, hidden_size)?;
         Ok(Self {
             vocab_size: file.size("vocab_size")?,
@@ -99,7 +99,7 @@ impl Config {
             heads,
             qkv_bias,
             rms_norm_eps: file.epsilon_or("rms_norm_eps", 1e-6)?,
-            rope_theta: file.positive_or("rope_parameters.rope_theta", rope_theta)?,
+            rope_theta: theta_or(file, "rope_parameters.rope_theta", rope_theta)?,
             rope_scaling: rope_scaling(file)?,
             max_position_embeddings: positions(file, heads.head_dim)?,
             tie_word_embeddings: file.flag_or("tie_word_embeddings", false)?,
@@ -119,6 +119,14 @@ fn only_what_is_implemented(file: &ConfigFile, is_qwen2: bool) -> Result<(), Bad
         file.absent("sliding_window")?;
     }
     file.all("layer_types", "full_attention")
+}
+
+/// The base of the angles, `default` when absent. One near 0 would make their frequencies infinite.
+fn theta_or(file: &ConfigFile, key: &str, default: f64) -> Result<f64, BadInput> {
+    match file.get(key) {
+        None => Ok(default),
+        Some(_) => file.number(key, |x| x >= 1., "a number from 1"),
+    }
 }
 
 fn heads(file: &ConfigFile, hidden_size: usize) -> Result<Heads, BadInput> {

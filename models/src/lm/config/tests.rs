@@ -320,6 +320,7 @@ fn variants_of_other_models_are_refused() {
         ("compression_config", json!({"format": "int8"})),
         ("quantization_config", json!({})),
         ("rms_norm_eps", json!(1)),
+        ("rope_theta", json!(1e-320)),
         ("max_position_embeddings", json!(1 << 22)),
     ] {
         let error = changed(SMOLLM2_135M, json!({ key: value })).unwrap_err();
