@@ -9,14 +9,16 @@ mod unread;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use candle_core::{DType, Device, Shape, Tensor};
 use candle_nn::var_builder::{SimpleBackend, VarBuilder};
 use data::BadInput;
-use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
+use safetensors::{SafeTensorError, SafeTensors};
 
 use crate::bad_input;
 use index::Index;
@@ -35,6 +37,7 @@ impl TensorFile {
     /// Reads `path` and checks its header against its length.
     pub fn read(path: &Path) -> Result<Self, BadInput> {
         let bad = |found: String| BadInput::new(path.display(), "a safetensors file", found);
+        check_length(path, bad)?;
         let bytes = data::read_file(path, u64::MAX)?;
         if bytes.is_empty() {
             return Err(bad("0 bytes".into()));
@@ -122,6 +125,49 @@ impl TensorFile {
         Ok((info.shape.clone(), values))
     }
 }
+
+/// Checks the header of a regular file against the file's length, before the data is read: a file with a hole may be of
+/// any length. Whatever else is wrong shows when the file is read whole.
+fn check_length(path: &Path, bad: impl Fn(String) -> BadInput) -> Result<(), BadInput> {
+    if !path.metadata().is_ok_and(|file| file.is_file()) {
+        return Ok(());
+    }
+    let unreadable = |e| BadInput::unreadable(path, &e);
+    let mut file = File::open(path).map_err(unreadable)?;
+    let length = file.metadata().map_err(unreadable)?.len();
+    if length == 0 {
+        return Ok(());
+    }
+    let bad = |e: SafeTensorError| bad(format!("{length} bytes: {e}"));
+    let mut start = vec![];
+    let mut read = |bytes: u64, start: &mut Vec<u8>| {
+        let part = (&mut file).take(bytes).read_to_end(start);
+        part.map(|_| ()).map_err(unreadable)
+    };
+    read(8, &mut start)?;
+    let header = start.as_array().map_or(0, |size| u64::from_le_bytes(*size));
+    if header <= MAX_HEADER && header < length {
+        read(header, &mut start)?;
+    }
+    let data = match SafeTensors::read_metadata(&start) {
+        Ok(_) => 0,
+        // The header is valid, and the data follows it.
+        Err(SafeTensorError::MetadataIncompleteBuffer) => {
+            let metadata = serde_json::from_slice::<Metadata>(&start[8..]);
+            let metadata = metadata.map_err(SafeTensorError::InvalidHeaderDeserialization);
+            metadata.map_err(bad)?.data_len() as u64
+        }
+        Err(e) => return Err(bad(e)),
+    };
+    if (start.len() as u64).checked_add(data) == Some(length) {
+        Ok(())
+    } else {
+        Err(bad(SafeTensorError::MetadataIncompleteBuffer))
+    }
+}
+
+/// Maximum bytes of a header, as in the crate `safetensors`.
+const MAX_HEADER: u64 = 100_000_000;
 
 /// Size that a model asks for where its configuration has no tensor, if [`VarBuilder::contains_tensor`] says that there
 /// is one. No tensor of a checkpoint has it.
@@ -276,5 +322,51 @@ impl SimpleBackend for Checkpoint {
 
     fn contains_tensor(&self, name: &str) -> bool {
         self.file_of.contains_key(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file with a hole, whose data no machine has the memory for.
+    #[test]
+    fn a_header_is_checked_before_the_data_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model.safetensors");
+        let refused = |start: &[u8], length: u64| {
+            std::fs::write(&path, start).unwrap();
+            File::options()
+                .write(true)
+                .open(&path)
+                .unwrap()
+                .set_len(length)
+                .unwrap();
+            let error = TensorFile::read(&path).err().expect("an error").to_string();
+            error
+                .split_once("expected a safetensors file, found ")
+                .unwrap()
+                .1
+                .to_owned()
+        };
+        let long = 1 << 43;
+        let header = |data: &str| {
+            let header =
+                format!(r#"{{"a":{{"dtype":"U8","shape":[{data}],"data_offsets":[0,{data}]}}}}"#);
+            [&(header.len() as u64).to_le_bytes(), header.as_bytes()].concat()
+        };
+        let found = refused(&[], long);
+        assert!(found.starts_with("8796093022208 bytes: "), "{found}");
+        let size = |n: u64| n.to_le_bytes();
+        for start in [&size(1 << 60)[..], &size(100), &header("16")] {
+            let found = refused(start, long);
+            assert!(found.starts_with("8796093022208 bytes: "), "{found}");
+        }
+        let found = refused(&header("16"), header("16").len() as u64 + 15);
+        assert!(found.contains("bytes: "), "{found}");
+        std::fs::write(&path, [&header("4")[..], &[0; 4]].concat()).unwrap();
+        assert!(TensorFile::read(&path).is_ok());
+        std::fs::write(&path, [&size(2)[..], b"{}"].concat()).unwrap();
+        assert!(TensorFile::read(&path).is_ok());
     }
 }

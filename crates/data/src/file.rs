@@ -122,10 +122,10 @@ fn text(path: &Path, bytes: Vec<u8>) -> Result<String, BadInput> {
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// Reads comma-separated numbers, one row per line, all of the same width; `expected` describes them. Empty
-/// lines at the end are ignored.
+/// Reads comma-separated numbers of a regular file, one row per line, all of the same width; `expected` describes
+/// them. Empty lines at the end are ignored.
 pub(crate) fn rows<T: FromStr>(path: &Path, expected: &str) -> Result<Vec<Vec<T>>, BadInput> {
-    let text = read_text(path)?;
+    let text = read_text_file(path, MAX_STREAM)?;
     let mut rows: Vec<Vec<T>> = vec![];
     for (line, content) in text.trim_end().lines().enumerate() {
         let row: Result<Vec<T>, _> = content.split(',').map(|s| s.trim().parse()).collect();
@@ -233,6 +233,18 @@ mod tests {
             assert_eq!(error, "expected a file, found a pipe or a device");
         }
         Ok(())
+    }
+
+    /// A pipe in a folder would wait for a writer forever; `/dev/null` is like it, but has an end.
+    #[cfg(unix)]
+    #[test]
+    fn rows_come_from_a_regular_file() {
+        let error = rows::<i64>(Path::new("/dev/null"), "numbers").unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .ends_with("expected a file, found a pipe or a device")
+        );
     }
 
     #[cfg(unix)]

@@ -1,6 +1,7 @@
 //! `config.json` of a language model: Llama's and Qwen2's.
 
-use data::BadInput;
+use data::{BadInput, short};
+use serde_json::Value;
 
 use crate::Heads;
 use crate::config::ConfigFile;
@@ -48,6 +49,17 @@ const QWEN2: (&str, &str) = ("Qwen2ForCausalLM", "qwen2");
 const ROPE: &str = "rope_parameters";
 const OLD_ROPE: &str = "rope_scaling";
 
+/// What both may have.
+const ROPE_KEYS: [&str; 7] = [
+    "rope_type",
+    "type",
+    "factor",
+    "low_freq_factor",
+    "high_freq_factor",
+    "original_max_position_embeddings",
+    "partial_rotary_factor",
+];
+
 impl Config {
     /// The classes that this model implements, as `architectures` in `config.json` has them.
     pub const CLASSES: [&str; 2] = [LLAMA.0, QWEN2.0];
@@ -77,7 +89,7 @@ impl Config {
         let qkv_bias = file.one_architecture(&[LLAMA, QWEN2])? == QWEN2.0;
         only_what_is_implemented(file, qkv_bias)?;
         let hidden_size = file.size("hidden_size")?;
-        let rope_theta = file.positive_or("rope_theta", 10000.)?;
+        let rope_theta = theta_or(file, "rope_theta", 10000.)?;
         let heads = heads(file, hidden_size)?;
         Ok(Self {
             vocab_size: file.size("vocab_size")?,
@@ -87,7 +99,7 @@ impl Config {
             heads,
             qkv_bias,
             rms_norm_eps: file.epsilon_or("rms_norm_eps", 1e-6)?,
-            rope_theta: file.positive_or("rope_parameters.rope_theta", rope_theta)?,
+            rope_theta: theta_or(file, "rope_parameters.rope_theta", rope_theta)?,
             rope_scaling: rope_scaling(file)?,
             max_position_embeddings: positions(file, heads.head_dim)?,
             tie_word_embeddings: file.flag_or("tie_word_embeddings", false)?,
@@ -107,6 +119,14 @@ fn only_what_is_implemented(file: &ConfigFile, is_qwen2: bool) -> Result<(), Bad
         file.absent("sliding_window")?;
     }
     file.all("layer_types", "full_attention")
+}
+
+/// The base of the angles, `default` when absent. One near 0 would make their frequencies infinite.
+fn theta_or(file: &ConfigFile, key: &str, default: f64) -> Result<f64, BadInput> {
+    match file.get(key) {
+        None => Ok(default),
+        Some(_) => file.number(key, |x| x >= 1., "a number from 1"),
+    }
 }
 
 fn heads(file: &ConfigFile, hidden_size: usize) -> Result<Heads, BadInput> {
@@ -166,7 +186,7 @@ fn scaling_by_type(file: &ConfigFile) -> Result<Option<Llama3Scaling>, BadInput>
 
 /// The scaling in the object at `section`; `None` for none and for the type "default".
 fn scaling(file: &ConfigFile, section: &str) -> Result<Option<Llama3Scaling>, BadInput> {
-    file.is_object(section)?;
+    only_known_keys(file, section)?;
     let key = |name: &str| format!("{section}.{name}");
     file.only(&key("partial_rotary_factor"), 1.0)?;
     let Some(at) = rope_type(file, section) else {
@@ -178,6 +198,25 @@ fn scaling(file: &ConfigFile, section: &str) -> Result<Option<Llama3Scaling>, Ba
         _ => {
             let expected = "\"default\" or \"llama3\" (nothing else is implemented)";
             Err(file.complain(&at, expected))
+        }
+    }
+}
+
+/// Refuses keys of the object at `section` that would change the angles unread: those of other types of scaling, objects
+/// for single types of layers, and `rope_theta` in `rope_scaling`, which transformers 5 reads and older versions do not.
+fn only_known_keys(file: &ConfigFile, section: &str) -> Result<(), BadInput> {
+    file.is_object(section)?;
+    let keys = file.get(section).and_then(|value| value.as_object());
+    let unknown = |(key, value): &(&String, &Value)| {
+        let known = ROPE_KEYS.contains(&key.as_str()) || (section == ROPE && *key == "rope_theta");
+        !known && !value.is_null()
+    };
+    match keys.into_iter().flatten().find(unknown) {
+        None => Ok(()),
+        Some((key, value)) => {
+            let what = file.complain(&format!("{section}.{key}"), "").what;
+            let expected = "null (nothing else is implemented)";
+            Err(BadInput::new(what, expected, short(value)))
         }
     }
 }

@@ -276,6 +276,37 @@ fn a_scaling_of_another_type() {
 }
 
 #[test]
+fn keys_of_the_angles_that_nothing_reads_are_refused() {
+    let refused = |changes: Value, expected: &str| {
+        let error = changed(SMOLLM2_135M, changes).unwrap_err().to_string();
+        assert!(
+            error.starts_with(&format!("config.json: {expected}")),
+            "{error}"
+        );
+    };
+    let linear = json!({"rope_type": "linear", "factor": 8.0, "rope_theta": 500.0});
+    refused(
+        json!({"rope_parameters": {"full_attention": linear}}),
+        "`rope_parameters.full_attention`: expected null (nothing else is implemented), found {",
+    );
+    refused(
+        json!({"rope_scaling": {"rope_type": "default", "rope_theta": 500.0}}),
+        "`rope_scaling.rope_theta`: expected null (nothing else is implemented), found 500",
+    );
+    refused(
+        json!({"rope_parameters": {"rope_type": "default", "attention_factor": 2.0}}),
+        "`rope_parameters.attention_factor`: expected null",
+    );
+    refused(
+        json!({"rope_parameters": {"a.b": 1}}),
+        "`rope_parameters.a.b`: expected null (nothing else is implemented), found 1",
+    );
+    let new = json!({"rope_type": "default", "rope_theta": 100_000, "attention_factor": null});
+    let new = json!({"rope_theta": null, "rope_parameters": new});
+    assert_eq!(changed(SMOLLM2_135M, new), parse(SMOLLM2_135M));
+}
+
+#[test]
 fn variants_of_other_models_are_refused() {
     for (key, value) in [
         ("model_type", json!("gemma2")),
@@ -289,6 +320,7 @@ fn variants_of_other_models_are_refused() {
         ("compression_config", json!({"format": "int8"})),
         ("quantization_config", json!({})),
         ("rms_norm_eps", json!(1)),
+        ("rope_theta", json!(1e-320)),
         ("max_position_embeddings", json!(1 << 22)),
     ] {
         let error = changed(SMOLLM2_135M, json!({ key: value })).unwrap_err();
