@@ -1,6 +1,7 @@
 //! Checks a submission; a failure is one line that names the problem and its location.
 
 mod counters;
+mod items;
 mod kernel;
 mod limits;
 pub mod process;
@@ -173,7 +174,22 @@ pub fn check(
         return Ok(Err(Failure::new(Part::Text, place, what)));
     }
     match exercise.language {
-        Language::Rust => tools.rust.check(exercise, path, text, seed),
+        Language::Rust => {
+            let refused = items::refused(text, exercise.spec.counted.as_deref());
+            let failure = |refused: &items::Refused| {
+                let place = format!("{}:{}", path.display(), refused.line);
+                Ok(Err(Failure::new(refused.by, place, &refused.what)))
+            };
+            if let Some(refused) = refused.as_ref().filter(|refused| refused.parses) {
+                return failure(refused);
+            }
+            let outcome = tools.rust.check(exercise, path, text, seed)?;
+            match (outcome, &refused) {
+                // rustc reads what `syn` does not; it is refused all the same.
+                (Ok(_), Some(refused)) => failure(refused),
+                (outcome, _) => Ok(outcome),
+            }
+        }
         Language::Ptx => kernel::check(exercise, path, text, text, seed, first)
             .map_err(|bad| exercise.in_toml(bad)),
         Language::Cuda => match (tools.cuda)(path, text)? {

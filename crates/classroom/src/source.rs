@@ -212,7 +212,7 @@ fn changed(line: usize, expected: &str, found: &str) -> Changed {
 }
 
 /// Lines outside the regions with their numbers, including the markers.
-fn outside(text: &str) -> Vec<(usize, &str)> {
+pub(crate) fn outside(text: &str) -> Vec<(usize, &str)> {
     let mut inside = false;
     let mut lines = vec![];
     for (number, line) in (1..).zip(text.lines()) {

@@ -67,6 +67,8 @@ pub struct Spec {
     /// Descriptions of what a Rust exercise's check tests.
     #[serde(default)]
     pub checked: Vec<String>,
+    /// Function that a Rust exercise gives the learner because its check counts the calls, such as `exp`.
+    pub counted: Option<String>,
     /// An easier exercise on the same topic.
     pub sibling: Option<String>,
     /// Kernels of the file; empty for Rust.

@@ -37,7 +37,7 @@ fn words_of(language: Language) -> &'static [&'static str] {
 /// Lists the forbidden words of a language for a person; `None` for PTX.
 pub fn forbidden(language: Language) -> Option<String> {
     let more = match language {
-        Language::Rust => "",
+        Language::Rust => ", nor `static`, `thread_local` or `macro_rules`",
         Language::Cuda => ", nor a `\\` at the end of a line",
         Language::Ptx => return None,
     };
