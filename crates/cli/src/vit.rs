@@ -116,7 +116,12 @@ fn pictures(
         let logits = pass.run(&request.device, &[&pixels], |x| model.forward(ops, &x[0]))?;
         let classes = &top::top(&logits, 5)?[0];
         let lines = top::lines(classes, &model.config().labels);
-        data::print!("{}\n{lines}", path.display());
+        let path = path.display().to_string();
+        data::print!(
+            "{}
+{lines}",
+            data::plain_line(&path)
+        );
     }
     if let Some(output) = paint {
         let pair = |pixels: &Vec<f32>| -> anyhow::Result<RgbImage> {

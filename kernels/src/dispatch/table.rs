@@ -142,6 +142,12 @@ impl Table {
         let named = |e: String| format!("{}: {e}", path.display());
         let read = || -> io::Result<String> {
             let mut text = String::new();
+            // A pipe would wait for a writer forever.
+            if !path.metadata()?.is_file() {
+                return Err(io::Error::other(
+                    "expected a file, found a folder, a pipe or a device",
+                ));
+            }
             // A device such as `/dev/zero` has no end.
             File::open(path)?.take(MOST).read_to_string(&mut text)?;
             Ok(text)

@@ -7,6 +7,8 @@ use super::{Lowering, layout};
 
 /// Maximum bytes of a variable, and of all variables of a space.
 const LARGEST: u64 = 1 << 30;
+/// Maximum bytes of all variables of a space in the module: a launch makes several copies of them.
+const LARGEST_OF_MODULE: u64 = 1 << 28;
 /// Maximum registers of a declaration.
 const MOST_REGISTERS: u32 = 1 << 20;
 /// Maximum registers of a kernel, including inlined functions.
@@ -41,7 +43,7 @@ impl Lowering<'_> {
             let mut end = 0;
             for variable in variables.iter().filter(|v| v.space == space) {
                 layout::place(variable, &mut end);
-                if end > LARGEST {
+                if end > LARGEST_OF_MODULE {
                     self.begin_variable(variable);
                     return Err(self.unsupported(": too much memory"));
                 }

@@ -283,6 +283,13 @@ fn sizes_beyond_the_limits() {
         "line 5: `.local x` is not supported: too much memory"
     );
     assert!(error("\n.shared .b64 x[99999][99999999];").starts_with("line 6: `.shared x`"));
+    let module =
+        module(".global .b8 g[268435456];\n.global .b8 h[1];\n.visible .entry k() { ret; }");
+    let found = crate::lower::kernel(&module, "k").unwrap_err().to_string();
+    assert!(
+        found.contains("`.global h` is not supported: too much memory"),
+        "{found}"
+    );
     assert!(error(".reg .b32 %many<4000000000>;").ends_with("too much memory"));
 }
 
