@@ -8,6 +8,7 @@ use candle_core::{DType, Device, Result, Tensor};
 ///
 /// Half-split, as Hugging Face stores its weights: channel i is rotated together with channel
 /// i + D/2. From "RoFormer", Su et al. 2021, section 3.2 (which rotates neighbouring channels).
+#[derive(Clone)]
 pub struct Rope {
     /// (positions, D/2)
     pub cos: Tensor,

@@ -127,6 +127,12 @@ pub struct Counts {
     pub global_store_sectors: u64,
     /// Minimum sectors for the same number of bytes.
     pub global_store_ideal: u64,
+    /// Warp instructions that update global memory in at least one lane: `atom` and `red`, neither loads nor stores.
+    pub global_atomic_requests: u64,
+    /// 32-byte sectors that global atomics touch.
+    pub global_atomic_sectors: u64,
+    /// Minimum sectors for the same number of bytes.
+    pub global_atomic_ideal: u64,
     /// Warp instructions that read shared memory in at least one lane.
     pub shared_load_requests: u64,
     /// Wavefronts of shared loads.
@@ -139,6 +145,8 @@ pub struct Counts {
     pub shared_store_wavefronts: u64,
     /// Minimum wavefronts for the same number of bytes.
     pub shared_store_ideal: u64,
+    /// Warp instructions that update shared memory in at least one lane.
+    pub shared_atomic_requests: u64,
     /// Warp instructions that read another block's shared memory with at least one lane.
     pub cluster_load_requests: u64,
     /// Warp instructions that write another block's shared memory with at least one lane.
@@ -146,6 +154,12 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// 32-byte sectors that loads, stores and atomics of global memory touch. An atomic counts twice, because it reads and
+    /// writes; so a kernel that reads with atomics in place of loads saves nothing.
+    pub fn global_sectors(&self) -> u64 {
+        self.global_load_sectors + self.global_store_sectors + 2 * self.global_atomic_sectors
+    }
+
     /// Adds other counters.
     pub fn add(&mut self, other: &Self) {
         self.warps += other.warps;
@@ -158,12 +172,16 @@ impl Counts {
         self.global_store_requests += other.global_store_requests;
         self.global_store_sectors += other.global_store_sectors;
         self.global_store_ideal += other.global_store_ideal;
+        self.global_atomic_requests += other.global_atomic_requests;
+        self.global_atomic_sectors += other.global_atomic_sectors;
+        self.global_atomic_ideal += other.global_atomic_ideal;
         self.shared_load_requests += other.shared_load_requests;
         self.shared_load_wavefronts += other.shared_load_wavefronts;
         self.shared_load_ideal += other.shared_load_ideal;
         self.shared_store_requests += other.shared_store_requests;
         self.shared_store_wavefronts += other.shared_store_wavefronts;
         self.shared_store_ideal += other.shared_store_ideal;
+        self.shared_atomic_requests += other.shared_atomic_requests;
         self.cluster_load_requests += other.cluster_load_requests;
         self.cluster_store_requests += other.cluster_store_requests;
     }

@@ -6,7 +6,7 @@ use crate::alu::D;
 use crate::ast::{Space, Type};
 use crate::code::{Atomic, Op};
 
-use super::access::Kind;
+use super::access::{Kind, Lanes};
 use super::block::Block;
 use super::coalesce::lanes;
 
@@ -33,6 +33,16 @@ impl Block<'_> {
         }
         let mut old = [0; 32];
         for (space, mask) in spaces.iter() {
+            let on = Lanes {
+                w,
+                pc,
+                mask,
+                space,
+                at: &at,
+                groups: &[],
+                strong: true,
+            };
+            self.count_atomic(&on, *bytes);
             for lane in lanes(mask) {
                 if !self.is_fine(w, pc, lane, space, at[lane], *bytes, Kind::Update) {
                     continue;

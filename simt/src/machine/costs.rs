@@ -67,6 +67,21 @@ impl Block<'_> {
         groups
     }
 
+    /// Counts an atomic of `bytes` bytes per lane, which hardware counts apart from loads and stores.
+    pub fn count_atomic(&mut self, on: &Lanes, bytes: u32) {
+        match on.space {
+            Space::Global => {
+                let (cost, _) = self.cost(on, 31, |at| sectors(at, on.mask, bytes));
+                let counts = &mut self.counts[on.pc as usize];
+                counts.global_atomic_requests += 1;
+                counts.global_atomic_sectors += cost;
+                counts.global_atomic_ideal += ideal_sectors(on.mask, bytes);
+            }
+            Space::Shared => self.counts[on.pc as usize].shared_atomic_requests += 1,
+            _ => {}
+        }
+    }
+
     /// Returns the cost of a pattern, computed or cached. Moving a pattern by whole sectors or words keeps
     /// its cost.
     fn cost(&mut self, on: &Lanes, phase: u64, compute: impl Fn(&D) -> u64) -> (u64, Rc<[Group]>) {

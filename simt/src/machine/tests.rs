@@ -124,3 +124,52 @@ fn each_sector_that_is_touched_counts_once() {
     assert_eq!(bytes(&sum), (128, 1024));
     assert!(run(false).touched.is_empty());
 }
+
+/// 32 threads add 0 to element 2·i of x, which reads it, and the first one adds to a word of shared memory.
+#[test]
+fn atomics_are_counted_apart_from_loads_and_stores() {
+    let text = ".version 8.4\n.target sm_90\n.address_size 64
+        .entry kernel(.param .u64 x)
+        {
+        .reg .pred %first;
+        .reg .u32 %i, %n;
+        .reg .f32 %v;
+        .reg .u64 %x, %at;
+        .shared .align 4 .u32 sum;
+        ld.param.u64 %x, [x];
+        mov.u32 %i, %tid.x;
+        mad.wide.u32 %at, %i, 8, %x;
+        atom.global.add.f32 %v, [%at], 0f00000000;
+        red.global.add.f32 [%at], %v;
+        setp.eq.u32 %first, %i, 0;
+        @%first st.shared.u32 [sum], 0;
+        @%first atom.shared.add.u32 %n, [sum], 1;
+        ret;
+        }";
+    let kernel = Module::parse(text).unwrap().kernel("kernel").unwrap();
+    let dim = Dim {
+        grid: [1; 3],
+        block: [32, 1, 1],
+        smem: 0,
+    };
+    let mut buffers = [Buffer::new("x", vec![0; 256])];
+    let args = [Arg::Buffer(0)];
+    let report = kernel.launch(dim, &mut buffers, &args, &Options::default());
+    let total = report.unwrap().total;
+    // Each of the two touches 256 bytes; without gaps, the 128 bytes of 32 lanes are in 4 sectors.
+    let global = [
+        total.global_atomic_requests,
+        total.global_atomic_sectors,
+        total.global_atomic_ideal,
+    ];
+    assert_eq!(global, [2, 16, 8]);
+    assert_eq!(
+        (total.global_load_requests, total.global_store_requests),
+        (0, 0)
+    );
+    assert_eq!(total.global_sectors(), 32);
+    assert_eq!(
+        (total.shared_atomic_requests, total.shared_store_requests),
+        (1, 1)
+    );
+}

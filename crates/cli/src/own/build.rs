@@ -91,10 +91,7 @@ fn run(
 /// rustc cannot be run, or its output cannot be written.
 pub fn build(artifacts: &Artifacts, levels: &[OwnLevel]) -> Result<Result<Built, NotCompiled>> {
     let names: Vec<&str> = levels.iter().map(OwnLevel::name).collect();
-    let folder = artifacts
-        .folder
-        .join(artifacts.program.name())
-        .join(key(levels)?);
+    let folder = build_folder(artifacts, levels)?;
     fs::create_dir_all(&folder).with_context(|| format!("{}", folder.display()))?;
     // `watch` and another command may compile the same level after a save.
     let _lock = Lock::within(&folder, LONGEST)?;
@@ -171,6 +168,15 @@ pub fn build(artifacts: &Artifacts, levels: &[OwnLevel]) -> Result<Result<Built,
     }
     data::save_as(&stamped, stamp.as_bytes())?;
     Ok(Ok(Built { program }))
+}
+
+/// The folder that [`build`] of these levels writes.
+///
+/// # Errors
+/// A level's folder does not exist.
+pub fn build_folder(artifacts: &Artifacts, levels: &[OwnLevel]) -> Result<PathBuf> {
+    let of_program = artifacts.folder.join(artifacts.program.name());
+    Ok(of_program.join(key(levels)?))
 }
 
 /// A folder's name that differs for crates at different places.

@@ -45,8 +45,7 @@ impl Cost {
 
     /// FLOPs per byte of touched sectors of global memory; 0 if there are none.
     pub fn intensity(&self) -> f64 {
-        let sectors = self.counts.global_load_sectors + self.counts.global_store_sectors;
-        match sectors {
+        match self.counts.global_sectors() {
             0 => 0.,
             n => self.counts.flops as f64 / (SECTOR * n) as f64,
         }

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use simt::Options;
 
 use super::calls::{COUNTED, Call, Draw, ODD, Sizes, TIMED, left};
+use super::check::difference;
 use super::oracle;
 
 /// dtypes of the calls.
@@ -41,13 +42,20 @@ pub fn draw(method: &str, seed: u64, index: usize) -> Result<Call> {
     Ok(draw.call(method, sizes, variant)?)
 }
 
+/// The call `first` of [`draw`] with other activations, for a second run.
+pub fn second(first: &Call, seed: u64, index: usize) -> Result<Call> {
+    let (dtype, ..) = all()[index];
+    let seed = seed.wrapping_add(index as u64) ^ (1 << 63);
+    Ok(Draw::new(seed, dtype, &Device::Cpu).again(first)?)
+}
+
 /// Outcome of a call: results, counts and findings.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Ran {
     /// The error that it returned.
     pub error: Option<String>,
     pub outputs: Vec<Output>,
-    /// Results without the simulator, where a method may choose its CPU twin.
+    /// Results of the [`second`] call, without the simulator, where a method may choose its CPU twin.
     pub on_cpu: Vec<Output>,
     pub counts: Counts,
     pub findings: Vec<Found>,
@@ -113,8 +121,7 @@ pub fn observe(call: &Call, ops: &Level) -> Result<Ran> {
         touched(options, || poisoned(|| count_tensors(|| call.run(&**ops))));
     let mut ran = Ran::default();
     for report in &reports {
-        let sectors = report.total.global_load_sectors + report.total.global_store_sectors;
-        ran.counts.bytes += 32 * sectors;
+        ran.counts.bytes += 32 * report.total.global_sectors();
         ran.counts.warps += report.total.warps;
         ran.counts.flops += report.total.flops;
         ran.entries.insert(report.entry.clone());
@@ -150,14 +157,14 @@ fn output(y: &Tensor) -> Result<Output> {
     })
 }
 
-/// The same, and a second time without the simulator, in which a method may run other code. Counts of a method that
-/// launches no kernel are those of the second time.
-fn twice(call: &Call, ops: &Level) -> Result<Ran> {
+/// The same, and a second call without the simulator, in which a method may run other code. Counts of a method that
+/// launches no kernel are those of the second call, for which it has packed its weights.
+fn twice(call: &Call, second: &Call, ops: &Level) -> Result<Ran> {
     let mut ran = observe(call, ops)?;
     if ran.error.is_some() || !ran.findings.is_empty() {
         return Ok(ran);
     }
-    match poisoned(|| count_tensors(|| call.run(&**ops))) {
+    match poisoned(|| count_tensors(|| second.run(&**ops))) {
         Ok((outputs, tensors)) => {
             ran.on_cpu = outputs.iter().map(output).collect::<Result<_>>()?;
             if ran.counts.launches == 0 {
@@ -177,7 +184,10 @@ fn first_line(error: &candle_core::Error) -> String {
 /// Calls `method` of the level `name` as [`all`] lists it, and writes what happened to `out`.
 pub fn run(name: &Name, method: &str, seed: u64, out: &Path) -> Result<bool> {
     let ops = name.find("NAME")?;
-    let ran = (0..all().len()).map(|i| twice(&draw(method, seed, i)?, &ops));
+    let ran = (0..all().len()).map(|i| {
+        let call = draw(method, seed, i)?;
+        twice(&call, &second(&call, seed, i)?, &ops)
+    });
     let ran = ran.collect::<Result<Vec<Ran>>>()?;
     data::save_as(out, &serde_json::to_vec(&ran)?)?;
     Ok(true)
@@ -198,6 +208,8 @@ pub struct Times {
 /// Samples of each level, and the seconds after which fewer are taken.
 const SAMPLES: usize = 11;
 const LONGEST: f64 = 2.;
+/// Samples that are always taken.
+const FEWEST: usize = 3;
 
 /// Whether a method launches kernels on a CPU, where the simulator runs them.
 ///
@@ -230,11 +242,16 @@ pub fn time(name: &Name, method: &str, levels: &[u8], out: &Path) -> Result<bool
         turns.push(with_call(own)?);
     }
     let mut ms = vec![vec![]; turns.len()];
+    // Of other numbers than any that a learner can know.
+    let mut fresh = Draw::new(rand::random(), DType::F32, &device);
+    let compared = rand::random_range(1..=FEWEST);
     let begin = Instant::now();
     for round in 0..=SAMPLES {
         for turn in 0..turns.len() {
             let of = (round + turn) % turns.len();
-            let (ops, call) = &turns[of];
+            let (ops, first) = &turns[of];
+            let call = fresh.again(first)?;
+            device.synchronize()?;
             let start = Instant::now();
             let results = call.run(&**ops)?;
             device.synchronize()?;
@@ -242,9 +259,14 @@ pub fn time(name: &Name, method: &str, levels: &[u8], out: &Path) -> Result<bool
             if round > 0 {
                 ms[of].push(start.elapsed().as_secs_f64() * 1e3);
             }
-            drop(results);
+            if of == levels.len() && round == compared {
+                let results = results.iter().map(output).collect::<Result<Vec<_>>>()?;
+                if let Some(line) = difference(&oracle::expected(&call)?, &results, DType::F32) {
+                    bail!("in a run that is timed: {line}");
+                }
+            }
         }
-        if round >= 3 && begin.elapsed().as_secs_f64() > LONGEST {
+        if round >= FEWEST && begin.elapsed().as_secs_f64() > LONGEST {
             break;
         }
     }
@@ -305,6 +327,30 @@ mod tests {
             assert_eq!(graph(seed, counted)?, first, "seed {seed}");
             assert_ne!(graph(seed, 2)?, graph(0, 2)?, "seed {seed}");
         }
+        Ok(())
+    }
+
+    /// A method that keeps a result by the identity or the sizes of its operands has the wrong one the second time.
+    #[test]
+    fn the_second_call_has_the_same_weights_and_other_activations() -> Result<()> {
+        for method in levels::OPS {
+            let index = all().len() - 1;
+            let first = draw(method, 5, index)?;
+            let other = second(&first, 5, index)?;
+            let (one, two) = (oracle::expected(&first)?, oracle::expected(&other)?);
+            assert_eq!(one[0].shape, two[0].shape, "{method}");
+            assert_ne!(one, two, "{method}");
+        }
+        let (Call::Linear(x, w), Call::Linear(y, v)) =
+            (draw("linear", 5, 0)?, second(&draw("linear", 5, 0)?, 5, 0)?)
+        else {
+            bail!("expected linear");
+        };
+        assert_ne!(x.id(), y.id());
+        assert_eq!(
+            oracle::values(w.weight.tensor())?,
+            oracle::values(v.weight.tensor())?
+        );
         Ok(())
     }
 

@@ -6,7 +6,7 @@ mod copied;
 mod names;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -80,6 +80,22 @@ pub fn grade(grading: &Grading) -> Result<bool> {
     }
     if let Some(starter) = &grading.starter {
         OwnLevel::at(starter)?;
+    }
+    let of_class = grading.submissions.canonicalize().ok();
+    let out = std::path::absolute(&grading.out)?;
+    // The folder may not exist yet.
+    let out = out
+        .ancestors()
+        .find_map(|folder| folder.canonicalize().ok());
+    if out
+        .zip(of_class)
+        .is_some_and(|(out, class)| out.starts_with(class))
+    {
+        let found = "a folder in that of the class, where it would be graded as a submission";
+        let expected = "a folder outside the submissions";
+        return Err(
+            BadInput::new(format!("--out {}", grading.out.display()), expected, found).into(),
+        );
     }
     data::writable_folder(&grading.out)?;
     let students = grading.out.join("students");
@@ -232,11 +248,12 @@ fn check(
     let rung = Rung::with(OwnLevel::at(&to)?.confined(), artifacts.clone())?;
     // A student knows the files by their names in the crate.
     let prefix = format!("{}/", to.display());
+    // The build folder is removed even if the submission does not compile.
+    let _remove = Remove(Some(rung.build_folder()?));
     let built = match rung.build()? {
         Ok(built) => built,
         Err(bad) => return Ok(Err(bad.to_string().replace(&prefix, ""))),
     };
-    let _remove = Remove(built.program.parent().map(Path::to_path_buf));
     let mut found = Found::default();
     let mut checks: Checks = rung.check(&built, levels::OPS, options, &mut found.progress)?;
     for line in checks.wrong.values_mut() {
