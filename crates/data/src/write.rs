@@ -106,7 +106,7 @@ fn write(path: &Path, contents: impl FnOnce(&mut File) -> io::Result<()>) -> io:
         .as_ref()
         .is_some_and(|old| !old.is_file() && !old.is_dir())
     {
-        return contents(&mut OpenOptions::new().write(true).open(path)?);
+        return contents(&mut open_device(path)?);
     }
     // Windows may rename a file to an empty folder.
     if old.as_ref().is_some_and(|old| old.is_dir()) {
@@ -139,6 +139,32 @@ fn write(path: &Path, contents: impl FnOnce(&mut File) -> io::Result<()>) -> io:
     // Closed, and renamed by std, which on Windows also replaces a file that somebody else has open for reading.
     let closed = file.into_temp_path();
     std::fs::rename(&closed, target)
+}
+
+/// Opens a device or a pipe. A named pipe without a reader would wait for one for ever, so it is refused.
+fn open_device(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+        if path.metadata()?.file_type().is_fifo() {
+            let mut without_waiting = options.clone();
+            without_waiting.custom_flags(libc::O_NONBLOCK);
+            // It fails without a reader. With one, the second `open` does not wait either.
+            let _probe = without_waiting
+                .open(path)
+                .map_err(|e| match e.raw_os_error() {
+                    Some(libc::ENXIO) => io::Error::new(
+                        io::ErrorKind::InvalidInput,
+                        "expected a file, found a pipe that no program reads",
+                    ),
+                    _ => e,
+                })?;
+            return options.open(path);
+        }
+    }
+    options.open(path)
 }
 
 #[cfg(test)]
@@ -348,6 +374,18 @@ mod tests {
             assert_eq!(read, "through");
             assert!(link.is_symlink());
             assert_eq!(names(&folder), ["stdout"]);
+        }
+
+        #[cfg(target_os = "linux")]
+        #[test]
+        fn a_pipe_without_a_reader_is_refused() {
+            let folder = tempfile::tempdir().unwrap();
+            let pipe = folder.path().join("pipe");
+            let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+            assert!(made.unwrap().success());
+            let error = write_atomically(&pipe, "a").unwrap_err().to_string();
+            assert!(error.contains("a pipe that no program reads"), "{error}");
+            assert_eq!(names(&folder), ["pipe"]);
         }
 
         #[cfg(target_os = "linux")]

@@ -71,8 +71,8 @@ impl Limits {
         self
     }
 
-    /// Adds a file or folder that may be read and executed. `/bin`, `/etc`, `/lib`, `/nix/store` and `/usr` always may;
-    /// `/proc`, home folders and everything else may not.
+    /// Adds a file or folder that may be read and executed. `/bin`, `/lib`, `/nix/store`, `/usr` and
+    /// the loader's settings in `/etc` always may; the rest of `/etc`, `/proc`, home folders and everything else may not.
     pub fn readable(mut self, path: impl AsRef<Path>) -> Self {
         self.readable.push(path.as_ref().into());
         self

@@ -14,9 +14,15 @@ use seccompiler::{BpfProgram, apply_filter};
 use crate::{Limits, Reason};
 
 /// Programs, libraries and their settings, where they exist.
-const SYSTEM: [&str; 9] = [
+///
+/// Of `/etc` only what the loader and the links of compilers need, because passwords and keys lie there, too.
+const SYSTEM: [&str; 13] = [
     "/bin",
-    "/etc",
+    "/etc/alternatives",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/ld.so.preload",
     "/lib",
     "/lib32",
     "/lib64",

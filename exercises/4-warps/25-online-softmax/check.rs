@@ -15,8 +15,9 @@ const MANY: usize = 1 << 22;
 /// Bytes that `stats` may ask for, however long the row.
 const KEPT: usize = 10_000;
 
-/// Bytes by which the process may grow meanwhile, also outside the heap: half of the row.
-const GROWN: usize = 1 << 23;
+/// Bytes by which the process may grow meanwhile, also outside the heap: three times what the solution grows by, and a
+/// quarter of the row at one byte per number.
+const GROWN: usize = 1 << 20;
 
 pub fn check(fresh: &mut Fresh, submission: &mut Submission) -> Verdict {
     // First, while the process is small.

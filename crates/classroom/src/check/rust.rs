@@ -128,6 +128,11 @@ fn ended_early(package: &Package, status: ExitStatus, panic: &str, printed: &str
     if let Some((place, why)) = place_of(panic, package) {
         return Failure::new(Part::Crash, place, why);
     }
+    // Safe code does not reach memory that is not its own, except below its stack.
+    let status = match status.to_string() {
+        status if status.contains("SIGSEGV") => format!("{status}: a stack overflow"),
+        status => status,
+    };
     let mut lines = [panic, printed].into_iter().flat_map(str::lines);
     let what = match lines.find(|line| !line.trim().is_empty()) {
         None => format!("ended before its check did ({status})"),

@@ -107,7 +107,22 @@ fn no_row_is_kept_anywhere() {
     thread.join().unwrap()\n"
     );
     let by_stack = checked(exercise, &solution(exercise).replace(region, &on_a_stack));
-    for failure in [by_static, by_stack] {
+    assert_eq!(by_static.by, Part::Text, "{}", by_static.line);
+    assert!(
+        by_static.line.contains("expected no `static`"),
+        "{}",
+        by_static.line
+    );
+    // A quarter of the row's bytes, as one byte per number, on the stack of the main thread.
+    let in_bytes = "
+    let mut kept = [0u8; 1 << 22];
+    let mut count = 0;
+    for x in numbers { kept[count] = (x + 128.) as u8; count += 1; }
+    let kept = kept[..count].iter().map(|&x| f32::from(x) - 128.);
+    let max = kept.clone().fold(f32::NEG_INFINITY, f32::max);
+    Stats { max, sum: kept.map(|x| (x - max).exp()).sum() }\n";
+    let by_bytes = checked(exercise, &solution(exercise).replace(region, in_bytes));
+    for failure in [by_stack, by_bytes] {
         assert_eq!(failure.by, Part::Check, "{}", failure.line);
         let grows = "bytes by which the process grows during stats of 4194304 numbers";
         assert!(

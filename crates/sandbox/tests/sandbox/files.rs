@@ -28,6 +28,9 @@ fn only_what_is_listed_is_read() {
     for hidden in [
         "/proc/self/status",
         "/proc/1/environ",
+        "/etc",
+        "/etc/passwd",
+        "/etc/shadow",
         "/root",
         "/home",
         "/dev/sda",

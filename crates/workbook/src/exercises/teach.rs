@@ -225,13 +225,16 @@ fn in_a_process(exercise: &Exercise, file: &Path, place: &Place, limit: f32, see
         let mut command = Command::new(std::env::current_exe()?);
         command.arg("exercises");
         if let Some(exercises) = &place.exercises {
-            command.arg("--exercises").arg(exercises);
+            // `=` and `--`, because a path may begin with `-`.
+            let mut option = std::ffi::OsString::from("--exercises=");
+            option.push(exercises);
+            command.arg(option);
         }
         command
-            .args(["verdict", &exercise.id])
-            .arg(file)
-            .args(["--limit", &limit.to_string()])
-            .args(["--seed", &seed.to_string()]);
+            .args(["verdict", "--limit", &limit.to_string()])
+            .args(["--seed", &seed.to_string()])
+            .args(["--", &exercise.id])
+            .arg(file);
         // No backtrace becomes part of a result.
         command.envs([("RUST_BACKTRACE", "0"), ("RUST_LIB_BACKTRACE", "0")]);
         let ended = process::run(command, longest, "")?;

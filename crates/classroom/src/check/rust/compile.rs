@@ -138,7 +138,7 @@ fn compile_submission(
     rustc.args("-F unsafe_code -C debuginfo=line-tables-only --crate-type rlib".split_whitespace());
     rustc.arg(&package.source);
     let outcome = run(rustc, &limits.readable(&package.source))?;
-    if let Some(wrong) = wrong(&outcome, package) {
+    if let Some(wrong) = wrong(&outcome, package, out)? {
         return Ok(Err(wrong));
     }
     let (mut rustc, limits) = toolchain.rustc("program", out);
@@ -149,7 +149,7 @@ fn compile_submission(
     rustc.arg(&package.main);
     let limits = limits.readable(&package.main).readable(&package.calls);
     let outcome = run(rustc, &limits.readable(&package.source))?;
-    Ok(match wrong(&outcome, package) {
+    Ok(match wrong(&outcome, package, out)? {
         Some(wrong) => Err(wrong),
         None => Ok(program(out, "program")),
     })
@@ -169,7 +169,11 @@ fn compile_judge(
     if outcome.success() {
         return Ok(Ok(program(out, "judge")));
     }
-    let (error, _) = said::first_error(&outcome.stderr.text());
+    let stderr = outcome.stderr.text();
+    if said::is_about_the_disk(&stderr) {
+        return Err(full(out));
+    }
+    let (error, _) = said::first_error(&stderr);
     if is_about_the_library(&error) {
         return Ok(Err(error));
     }
@@ -181,14 +185,27 @@ fn program(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
 }
 
-/// Why rustc failed; `None` if it did not.
-fn wrong(outcome: &Outcome, package: &Package) -> Option<Wrong> {
+/// The error about a folder whose disk is full.
+fn full(folder: &Path) -> BadInput {
+    let expected = "a disk with room for a compiled program (TMPDIR may name another folder)";
+    BadInput::new(folder.display(), expected, "a full one")
+}
+
+/// Why rustc, which wrote to `out`, failed; `None` if it did not.
+fn wrong(outcome: &Outcome, package: &Package, out: &Path) -> Result<Option<Wrong>, BadInput> {
     if outcome.success() {
-        return None;
+        return Ok(None);
     }
+    if said::is_about_the_disk(&outcome.stderr.text()) {
+        return Err(full(out));
+    }
+    Ok(Some(reason(outcome, package)))
+}
+
+fn reason(outcome: &Outcome, package: &Package) -> Wrong {
     let path = package.path;
     if let Some(Killed::Time | Killed::Cpu) = outcome.killed {
-        return Some(Wrong::Submission(too_long(path, "compiles", TO_COMPILE)));
+        return Wrong::Submission(too_long(path, "compiles", TO_COMPILE));
     }
     let stderr = outcome.stderr.text();
     if stderr.contains("memory allocation of") || stderr.contains("LLVM ERROR: out of memory") {
@@ -196,23 +213,19 @@ fn wrong(outcome: &Outcome, package: &Package) -> Option<Wrong> {
             "expected it to compile in {} GiB of memory, but it needs more",
             TO_COMPILE_IN >> 30
         );
-        return Some(Wrong::Submission(Failure::new(
-            Part::Text,
-            path.display(),
-            what,
-        )));
+        return Wrong::Submission(Failure::new(Part::Text, path.display(), what));
     }
     let (error, notes) = said::first_error(&stderr);
     if is_about_the_library(&error) {
-        return Some(Wrong::Library(error));
+        return Wrong::Library(error);
     }
     let copy = package.source.display().to_string();
     let short = |line: String| line.replace(&copy, &path.display().to_string());
     let notes = notes.into_iter().map(|note| printable(&short(note)));
-    Some(Wrong::Submission(Failure {
+    Wrong::Submission(Failure {
         notes: notes.collect(),
         ..Failure::of_line(Part::Text, &short(error))
-    }))
+    })
 }
 
 /// Whether an error is not about a text: the library is from another compiler, lacks dependencies, or was built with

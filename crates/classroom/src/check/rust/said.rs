@@ -26,6 +26,12 @@ pub fn first_error(stderr: &str) -> (String, Vec<String>) {
     (in_one_line(error), notes)
 }
 
+/// Whether rustc or its linker found no room on a disk. An error with a place is about the text, whatever it says.
+pub fn is_about_the_disk(stderr: &str) -> bool {
+    let errors = RustcError::all(stderr);
+    errors.iter().all(|error| error.span().is_none()) && stderr.contains("No space left on device")
+}
+
 /// `FILE:LINE:COLUMN: error[E0425]: …`
 fn in_one_line(error: &RustcError) -> String {
     let Some(span) = error.span() else {
@@ -95,6 +101,20 @@ mod tests {
         let error = error(message, "expected one of 8 possible tokens", "");
         let (line, _) = first_error(&error.to_string());
         assert_eq!(line, format!("a.rs:9:5: error[E0425]: {message}"));
+    }
+
+    #[test]
+    fn a_full_disk_is_no_error_of_the_text() {
+        let full = "linking with `cc` failed: final link failed: No space left on device";
+        let linker =
+            json!({"level": "error", "message": full, "code": null, "spans": [], "rendered": full});
+        assert!(is_about_the_disk(&linker.to_string()));
+        assert!(is_about_the_disk(
+            "error: No space left on device (os error 28)"
+        ));
+        // As by `compile_error!`.
+        assert!(!is_about_the_disk(&error(full, "", full).to_string()));
+        assert!(!is_about_the_disk("error: linking with `cc` failed"));
     }
 
     #[test]
