@@ -44,7 +44,6 @@ mod pushed {
     use std::borrow::Cow;
     use std::env;
     use std::ffi::{CString, c_char, c_int};
-    use std::io::Write;
     use std::sync::OnceLock;
 
     use libloading::Library;
