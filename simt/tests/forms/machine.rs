@@ -641,7 +641,7 @@ fn a_race_is_with_others() {
         setp.eq.u32 %p, %i, 0;
         @%p st.global.u32 [%out], %i;";
     let (_, report) = launch(&text("", body), dim(1, 32), &Options::default()).unwrap();
-    let expected = "writes byte 0 of out, which is read by lanes of one warp, thread 0 of block 0 among them, in line 14: \
+    let expected = "writes byte 0 of out, which is read by other lanes of its warp in line 14: \
                     no barrier orders them, not even one of the warp, and they are not both atomic";
     assert_eq!(report.findings[0].what, expected);
 }
