@@ -133,13 +133,11 @@ pub fn every_preset() -> Vec<String> {
         .collect()
 }
 
-/// What `--preset all` stands for: every preset but the [`LARGE`](presets::LARGE) ones.
+/// The presets that `--preset all` measures: every one except the [`LARGE`](presets::LARGE) ones.
 pub fn all_presets() -> Vec<String> {
-    let is_large = |name: &str| presets::LARGE.contains(&name);
-    every_preset()
-        .into_iter()
-        .filter(|name| !is_large(name))
-        .collect()
+    let mut presets = every_preset();
+    presets.retain(|name| !presets::LARGE.contains(&name.as_str()));
+    presets
 }
 
 /// Loads `model` as `request` says, with weights of its own for `level`: a weight is packed for one

@@ -9,7 +9,6 @@ use mdbook_preprocessor::Preprocessor;
 use std::fs;
 use std::io::{self, stdin, stdout};
 use std::path::{Path, PathBuf};
-use tempfile::Builder;
 
 /// The book in `root`, with [`Measure`] run in process in place of the command in `book.toml`.
 pub fn load(root: &Path) -> Result<MDBook> {
@@ -33,8 +32,7 @@ pub fn build_with(root: &Path, solutions: Solutions) -> Result<PathBuf> {
     let built = root.join(&book.config.build.build_dir);
     let parent = built.parent().unwrap_or(root);
     fs::create_dir_all(parent).with_context(|| parent.display().to_string())?;
-    data::remove_old_partials(parent);
-    let beside = Builder::new().prefix(data::PARTIAL).tempdir_in(parent)?;
+    let beside = data::partial_folder(parent)?;
     book.config.build.build_dir = beside.path().canonicalize()?.join("new");
     book.build()?;
     // Another build may put its pages in the same place.

@@ -54,7 +54,7 @@ pub fn functions(text: &str) -> Result<Vec<Function>> {
 /// Walks through a file and notes its functions.
 struct Finder<'t> {
     text: &'t str,
-    /// What the visited item stands in, from the outside.
+    /// Names of the enclosing items, the outermost first.
     owners: Vec<String>,
     found: Vec<Function>,
 }

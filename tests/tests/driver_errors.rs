@@ -1,4 +1,4 @@
-//! What a user reads when CUDA's driver refuses something: one line that says what to do, and an exit code.
+//! Errors of CUDA's driver: a program ends with one line that says what to do, and exit code 1.
 //!
 //! After some of these errors a process can use the GPU no more, so each happens in a child: this program again, with
 //! the error's name in the environment.

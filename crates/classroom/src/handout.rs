@@ -8,7 +8,6 @@ use std::io;
 use std::path::Path;
 
 use data::BadInput;
-use tempfile::Builder;
 
 use crate::exercise::{self, Exercise, Language};
 use crate::page::{COMMAND, Solutions, of_session, page, quoted, without_links};
@@ -60,9 +59,7 @@ pub fn new_folder(
     }
     let unwritable = |e: io::Error| bad("a folder that can be created", why(&e));
     let parent = parent.unwrap_or(Path::new("."));
-    data::remove_old_partials(parent);
-    let beside = Builder::new().prefix(data::PARTIAL).tempdir_in(parent);
-    let beside = beside.map_err(unwritable)?;
+    let beside = data::partial_folder(parent).map_err(unwritable)?;
     let whole = beside.path().join("new");
     let written = fs::create_dir(&whole).and_then(|()| fill(&whole));
     let written = written.and_then(|()| fs::rename(&whole, folder));

@@ -117,11 +117,7 @@ fn pictures(
         let classes = &top::top(&logits, 5)?[0];
         let lines = top::lines(classes, &model.config().labels);
         let path = path.display().to_string();
-        data::print!(
-            "{}
-{lines}",
-            data::plain_line(&path)
-        );
+        data::print!("{}\n{lines}", data::plain_line(&path));
     }
     if let Some(output) = paint {
         let pair = |pixels: &Vec<f32>| -> anyhow::Result<RgbImage> {

@@ -28,6 +28,4 @@ pub use rustc::{RustcError, Span};
 #[doc(hidden)]
 pub use say::print_text;
 pub use say::{note, say};
-pub use write::{
-    PARTIAL, remove_old_partials, save_as, writable_folder, write_atomically, write_with,
-};
+pub use write::{partial_folder, save_as, writable_folder, write_atomically, write_with};

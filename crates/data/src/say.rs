@@ -32,7 +32,7 @@ macro_rules! println {
     ($($text:tt)*) => { $crate::print_text(::std::format_args!($($text)*), "\n") };
 }
 
-/// What [`print!`](crate::print) and [`println!`](crate::println) call.
+/// Implements [`print!`](crate::print) and [`println!`](crate::println).
 #[doc(hidden)]
 pub fn print_text(text: Arguments, end: &str) {
     let written = write!(io::stdout().lock(), "{text}{end}");

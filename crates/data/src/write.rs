@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
+use tempfile::TempDir;
+
 use crate::BadInput;
 use crate::bad_input::why;
 
@@ -13,7 +15,7 @@ use crate::bad_input::why;
 /// The bytes go to a temporary file in the same folder, which is then renamed to `path`. The temporary file's name is
 /// unique, so that programs that write to the same path at the same time cannot mix their contents: the last one to
 /// finish wins. The temporary file is removed after an error. Only a killed process leaves one, named `.partial-` and six
-/// letters or digits, and a later write to the same folder [removes it](remove_old_partials).
+/// letters or digits, and a write to the same folder a day later removes it.
 ///
 /// - **Durability.** The file is synced before the rename. Without that, some file systems may show an empty file under
 ///   the new name after a power failure. The folder is not synced, so after a power failure the old file may be back.
@@ -66,11 +68,21 @@ pub fn write_with(
 }
 
 /// Start of the name of a file or folder that takes its place when it is whole.
-pub const PARTIAL: &str = ".partial-";
+const PARTIAL: &str = ".partial-";
+
+/// Makes a temporary folder in `parent`, for a folder that is renamed when it is whole. Dropping it removes it. What killed
+/// processes left in `parent` is removed as by [`write_atomically`].
+///
+/// # Errors
+/// The system's.
+pub fn partial_folder(parent: &Path) -> io::Result<TempDir> {
+    remove_old_partials(parent);
+    tempfile::Builder::new().prefix(PARTIAL).tempdir_in(parent)
+}
 
 /// Removes from `folder` the temporary files and folders that killed processes left there: those named [`PARTIAL`] and
 /// six letters or digits that have not changed for a day. What cannot be removed stays.
-pub fn remove_old_partials(folder: &Path) {
+fn remove_old_partials(folder: &Path) {
     const OLD: Duration = Duration::from_secs(86_400);
     let folder = if folder == Path::new("") {
         Path::new(".")

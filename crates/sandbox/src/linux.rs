@@ -15,7 +15,7 @@ use crate::{Limits, Reason};
 
 /// Programs, libraries and their settings, where they exist.
 ///
-/// Of `/etc` only what the loader and the links of compilers need, because passwords and keys lie there, too.
+/// From `/etc`, only the loader's settings and the links to compilers: passwords and keys are there, too.
 const SYSTEM: [&str; 13] = [
     "/bin",
     "/etc/alternatives",

@@ -49,7 +49,7 @@ const QWEN2: (&str, &str) = ("Qwen2ForCausalLM", "qwen2");
 const ROPE: &str = "rope_parameters";
 const OLD_ROPE: &str = "rope_scaling";
 
-/// What both may have.
+/// Keys that both sections may have.
 const ROPE_KEYS: [&str; 7] = [
     "rope_type",
     "type",

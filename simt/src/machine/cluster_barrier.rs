@@ -19,9 +19,9 @@ pub struct Barrier {
     arrived: u32,
     /// Whether one that arrived came after `griddepcontrol.wait`.
     waited: bool,
-    /// What those who arrived in this phase had done.
+    /// Accesses that happened before the arrivals of this phase.
     gathering: Peers,
-    /// What all had done who arrived in the phases that are complete.
+    /// Accesses that happened before the arrivals of the phases that are complete.
     known: Peers,
 }
 

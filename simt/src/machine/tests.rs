@@ -67,6 +67,12 @@ fn ratio(text: &str, elements: usize) -> f64 {
     grid.global.shadow_bytes() as f64 / (BLOCKS * PAGE) as f64
 }
 
+const ONE_WARP: Dim = Dim {
+    grid: [1; 3],
+    block: [32, 1, 1],
+    smem: 0,
+};
+
 #[test]
 fn a_sparse_buffers_shadow_is_at_most_12_times_the_accessed_bytes() {
     for (ty, bytes, most) in [("u32", 4, 6.0), ("u16", 2, 8.0), ("u64", 8, 6.0)] {
@@ -99,11 +105,6 @@ fn each_sector_that_is_touched_counts_once() {
         ret;
         }";
     let kernel = Module::parse(text).unwrap().kernel("kernel").unwrap();
-    let dim = Dim {
-        grid: [1; 3],
-        block: [32, 1, 1],
-        smem: 0,
-    };
     let run = |touched| {
         let mut buffers = ["x", "y"].map(|name| Buffer::new(name, vec![0; 4096]));
         let args = [Arg::Buffer(0), Arg::Buffer(1)];
@@ -111,7 +112,9 @@ fn each_sector_that_is_touched_counts_once() {
             touched,
             ..Options::default()
         };
-        kernel.launch(dim, &mut buffers, &args, &options).unwrap()
+        kernel
+            .launch(ONE_WARP, &mut buffers, &args, &options)
+            .unwrap()
     };
     let report = run(true);
     assert_eq!(report.total.global_load_sectors, 12);
@@ -147,14 +150,9 @@ fn atomics_are_counted_apart_from_loads_and_stores() {
         ret;
         }";
     let kernel = Module::parse(text).unwrap().kernel("kernel").unwrap();
-    let dim = Dim {
-        grid: [1; 3],
-        block: [32, 1, 1],
-        smem: 0,
-    };
     let mut buffers = [Buffer::new("x", vec![0; 256])];
     let args = [Arg::Buffer(0)];
-    let report = kernel.launch(dim, &mut buffers, &args, &Options::default());
+    let report = kernel.launch(ONE_WARP, &mut buffers, &args, &Options::default());
     let total = report.unwrap().total;
     // Each of the two touches 256 bytes; without gaps, the 128 bytes of 32 lanes are in 4 sectors.
     let global = [

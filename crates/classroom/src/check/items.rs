@@ -1,8 +1,7 @@
-//! What a region of an exercise in Rust may contain, so that it changes nothing outside: its text is whole statements, or
-//! whole items where it stands between items, and gives no new meaning to a name that the rest of the file uses.
+//! Refuses a region of a Rust exercise that would change the file outside of it.
 //!
-//! Then a submission that compiles differs from the starter only inside its regions. Statics are refused, because a value
-//! that is kept between calls is counted by no check.
+//! A region has to be a list of whole statements, or of whole items if it stands between items. It must not define a name
+//! that the rest of the file uses. Statics are refused, too: they keep values between calls, which no check counts.
 
 use std::iter::once;
 use std::str::FromStr;

@@ -101,31 +101,45 @@ fn a_session_takes_at_most_200_minutes() {
         [1, 2, 3, 4, 5]
     );
     let all = exercise::all(&repository().join("exercises")).unwrap();
-    for (number, reading) in sessions {
+    let next = sessions.iter().skip(1).map(|s| s.1).chain([0]);
+    for (&(number, reading), next) in sessions.iter().zip(next) {
         let of_it: Vec<_> = all.iter().filter(|e| e.spec.session == number).collect();
         let minutes = Minutes::of(&of_it, reading);
         assert!(minutes.together() <= 200, "session {number}: {minutes:?}");
         assert!(of_it.iter().all(|e| !(e.spec.graded && e.spec.optional)));
-        let row = row_of_session(number, reading, &of_it);
+        let row = row_of_session(number, [reading, next], &of_it);
         assert!(text.contains(&row), "syllabus.md: expected {row}");
     }
 }
 
-/// A session's row in the syllabus's table of minutes, which is also read on GitHub, up to the graded task.
-fn row_of_session(number: u8, reading: u32, exercises: &[&Exercise]) -> String {
-    let with_minutes = |e: &&&Exercise| format!("{} ({})", &e.id[..2], e.spec.minutes);
+/// Minutes of a session in which the teacher talks.
+const TALK: u32 = 20;
+
+/// A session's row in the syllabus's table of minutes, which is also read on GitHub, up to the last column. `next`:
+/// the reading for the session after it.
+fn row_of_session(number: u8, [reading, next]: [u32; 2], exercises: &[&Exercise]) -> String {
+    let with_minutes = |e: &&&Exercise| format!("{} ({})", e.number(), e.spec.minutes);
     let in_the_room: Vec<&&Exercise> = exercises
         .iter()
         .filter(|e| !e.spec.graded && !e.spec.optional)
         .collect();
     let minutes: u32 = in_the_room.iter().map(|e| e.spec.minutes).sum();
     let listed: Vec<String> = in_the_room.iter().map(with_minutes).collect();
-    let graded = exercises.iter().find(|e| e.spec.graded).unwrap();
+    let graded: Vec<&&Exercise> = exercises.iter().filter(|e| e.spec.graded).collect();
+    let [graded] = graded[..] else {
+        panic!("session {number}: expected one graded task")
+    };
+    let language = match graded.language {
+        Language::Ptx => "PTX",
+        Language::Cuda => "CUDA C++",
+        Language::Rust => "Rust",
+    };
     format!(
-        "| {number} | {reading} | {} | {} | {}, ",
-        minutes + 20,
+        "| {number} | {reading} | {} | {} | {}, {language} | {} |",
+        minutes + TALK,
         listed.join(", "),
-        with_minutes(&graded)
+        with_minutes(&graded),
+        graded.spec.minutes + next
     )
 }
 

@@ -196,18 +196,18 @@ fn wrong(outcome: &Outcome, package: &Package, out: &Path) -> Result<Option<Wron
     if outcome.success() {
         return Ok(None);
     }
-    if said::is_about_the_disk(&outcome.stderr.text()) {
+    let stderr = outcome.stderr.text();
+    if said::is_about_the_disk(&stderr) {
         return Err(full(out));
     }
-    Ok(Some(reason(outcome, package)))
+    Ok(Some(reason(outcome, &stderr, package)))
 }
 
-fn reason(outcome: &Outcome, package: &Package) -> Wrong {
+fn reason(outcome: &Outcome, stderr: &str, package: &Package) -> Wrong {
     let path = package.path;
     if let Some(Killed::Time | Killed::Cpu) = outcome.killed {
         return Wrong::Submission(too_long(path, "compiles", TO_COMPILE));
     }
-    let stderr = outcome.stderr.text();
     if stderr.contains("memory allocation of") || stderr.contains("LLVM ERROR: out of memory") {
         let what = format!(
             "expected it to compile in {} GiB of memory, but it needs more",
@@ -215,7 +215,7 @@ fn reason(outcome: &Outcome, package: &Package) -> Wrong {
         );
         return Wrong::Submission(Failure::new(Part::Text, path.display(), what));
     }
-    let (error, notes) = said::first_error(&stderr);
+    let (error, notes) = said::first_error(stderr);
     if is_about_the_library(&error) {
         return Wrong::Library(error);
     }

@@ -1,8 +1,8 @@
-//! What a learner's program wrote to stderr: which lines are shown, and why it ended.
+//! The stderr of a learner's program: the lines that are shown, and why the program ended.
 
 use classroom::printable;
 
-/// What a submission wrote, fit for a line of a terminal.
+/// A submission's text, fit for a line of a terminal.
 pub fn one_line(text: &str) -> String {
     let short: String = text.chars().take(WIDTH).collect();
     printable(&short)

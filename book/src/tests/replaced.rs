@@ -1,0 +1,49 @@
+//! A build puts its pages in the place of earlier ones.
+
+use super::{book, page};
+use crate::render;
+use std::fs;
+
+/// Earlier pages, and the files that a link leads to, stay as they are.
+#[test]
+fn pages_are_replaced_whole_or_not_at_all() {
+    let root = book("first");
+    let built = root.path().join("book");
+    assert!(page(root.path()).contains("first"));
+    fs::write(root.path().join("src/one.md"), "{{measure none}}").unwrap();
+    render::build(root.path()).unwrap_err();
+    let before = fs::read_to_string(built.join("one.html")).unwrap();
+    assert!(before.contains("first"));
+    fs::write(root.path().join("src/one.md"), "second").unwrap();
+    #[cfg(unix)]
+    {
+        fs::rename(&built, root.path().join("mine")).unwrap();
+        std::os::unix::fs::symlink("mine", &built).unwrap();
+    }
+    assert!(page(root.path()).contains("second"));
+    if cfg!(unix) {
+        let mine = fs::read_to_string(root.path().join("mine/one.html")).unwrap();
+        assert!(mine.contains("first"));
+    }
+    let left = fs::read_dir(root.path()).unwrap().flatten();
+    let left = left.filter(|e| e.file_name().to_string_lossy().starts_with(".partial-"));
+    assert_eq!(left.count(), 0);
+}
+
+/// Two builds at the same time do not move each other's pages.
+#[test]
+fn a_build_waits_for_another_that_puts_its_pages_there() {
+    let root = book("first");
+    let built = root.path().join("book");
+    page(root.path());
+    fs::write(root.path().join("src/one.md"), "second").unwrap();
+    let other = data::Lock::of(&built).unwrap();
+    std::thread::scope(|scope| {
+        let build = scope.spawn(|| page(root.path()));
+        std::thread::sleep(std::time::Duration::from_secs(2));
+        let before = fs::read_to_string(built.join("one.html")).unwrap();
+        assert!(before.contains("first"));
+        drop(other);
+        assert!(build.join().unwrap().contains("second"));
+    });
+}
