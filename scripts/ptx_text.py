@@ -13,6 +13,7 @@ them, they are half of a file, and name this machine's folders.
   any instruction.
 - The names of inlined functions go, because no `.loc` refers to them.
 - The two comments around each inline assembly go, and the blanks between an opcode and the tab after it.
+- A parameter's name does not repeat the kernel's: `param_0`, because its scope is the kernel.
 """
 
 import re
@@ -20,6 +21,7 @@ import sys
 
 LOC = re.compile(r"^\t\.loc\t(\d+) (\d+) (\d+)(?:, function_name \S+, inlined_at (\d+) (\d+) (\d+))?$")
 FILE = re.compile(r'^\t\.file\t(\d+) "([^"]+)"$')
+PARAM = re.compile(r"[\w$]+_param_(\d+)\b")
 NAMES = re.compile(r"\t\.section\t\.debug_str\n\t\{\n(?:\$L__info_string\d+:\n(?:\.b8 [\d,]+\n)+)*\n?\t\}\n")
 
 
@@ -59,7 +61,8 @@ def shortened(text, root):
     lines = list(without_repeats(list(attributed(lines, foreign))))
     used = {match.group(1) for line in lines if (match := LOC.match(line))}
     lines = [l for l in lines if not ((match := FILE.match(l)) and match.group(1) not in used)]
-    return re.sub(" +\t", "\t", NAMES.sub("", "\n".join(lines)))
+    text = PARAM.sub(r"param_\1", "\n".join(lines))
+    return re.sub(" +\t", "\t", NAMES.sub("", text))
 
 
 if __name__ == "__main__":

@@ -100,7 +100,7 @@ fn name(kernel: &Kernel, operands: &Operands, b: usize) -> String {
         .find(|(k, _)| operands.buffer(*k) == Some(b))
         .unwrap_or((b, ("", 0)));
     // A compiler numbers the parameters.
-    let numbered = name.ends_with(&format!("_param_{k}")) || name.is_empty();
+    let numbered = name.ends_with(&format!("param_{k}")) || name.is_empty();
     match name.strip_prefix("param_").unwrap_or(name) {
         _ if numbered => format!("argument {k}"),
         name => name.to_owned(),
