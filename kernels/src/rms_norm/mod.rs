@@ -7,14 +7,17 @@
 
 pub(crate) mod calls;
 mod cpu;
-pub mod level3;
-pub mod level4;
+mod level3_launch;
+mod level4_launch;
 pub mod level5;
 
 use candle_core::{DType, Result, Tensor};
+use trace::span;
 
 use crate::cost::Cost;
 use crate::cpu::norm_rows;
+use crate::element::dispatch;
+use crate::launch::on_cpu;
 
 /// x and w in, y out; per element a square, an addition and two multiplications.
 pub fn cost(rows: usize, c: usize, dtype: DType) -> Cost {
@@ -24,6 +27,42 @@ pub fn cost(rows: usize, c: usize, dtype: DType) -> Cost {
 /// The operands agree: (rows, C).
 fn check(kernel: &str, x: &Tensor, w: &Tensor) -> Result<(usize, usize)> {
     norm_rows::check(kernel, x, &[("w", w)])
+}
+
+/// Level 3: hand-written PTX on a GPU, and plain loops on a CPU.
+pub mod level3 {
+    use super::*;
+
+    /// y = x/√(mean(x²) + eps) ⊙ w over the last dimension, like x.
+    ///
+    /// # Errors
+    /// When shapes, dtypes or devices do not agree.
+    pub fn rms_norm(x: &Tensor, w: &Tensor, eps: f64) -> Result<Tensor> {
+        let _span = span("rms_norm_level3");
+        let (rows, c) = check("rms_norm_level3", x, w)?;
+        if on_cpu(x.device()) {
+            return dispatch!("rms_norm_level3", x.dtype(), cpu::level3(x, w, eps));
+        }
+        level3_launch::launch(x, w, eps, rows, c)
+    }
+}
+
+/// Level 4: CUDA C++ on a GPU, and SIMD lanes on a CPU.
+pub mod level4 {
+    use super::*;
+
+    /// y = x/√(mean(x²) + eps) ⊙ w over the last dimension, like x.
+    ///
+    /// # Errors
+    /// When shapes, dtypes or devices do not agree.
+    pub fn rms_norm(x: &Tensor, w: &Tensor, eps: f64) -> Result<Tensor> {
+        let _span = span("rms_norm_level4");
+        let (rows, c) = check("rms_norm_level4", x, w)?;
+        if on_cpu(x.device()) {
+            return dispatch!("rms_norm_level4", x.dtype(), cpu::level4(x, w, eps));
+        }
+        level4_launch::launch(x, w, eps, rows, c)
+    }
 }
 
 #[cfg(test)]

@@ -1,31 +1,16 @@
 //! Level 4: the row held in the registers of one warp, or of several; a fallback for rows that do not fit there.
 
 use candle_core::{Result, Tensor};
-use trace::span;
 
-use super::cpu;
-use crate::element::{by_dtype, dispatch};
-use crate::launch::{Launch, Module, fits_in_registers, is_aligned, module, on_cpu};
+use crate::element::by_dtype;
+use crate::launch::{Launch, Module, fits_in_registers, is_aligned, module};
 use crate::output;
 
 static MODULE: Module = module!("rms_norm/level4", sm_75, sm_80);
 static FALLBACK: Module = module!("rms_norm/fallback", sm_75);
 
-/// y = x/√(mean(x²) + eps) ⊙ w over the last dimension, like x.
-///
-/// # Errors
-/// When shapes, dtypes or devices do not agree.
-pub fn rms_norm(x: &Tensor, w: &Tensor, eps: f64) -> Result<Tensor> {
-    let _span = span("rms_norm_level4");
-    let (rows, c) = super::check("rms_norm_level4", x, w)?;
-    if on_cpu(x.device()) {
-        return dispatch!("rms_norm_level4", x.dtype(), cpu::level4(x, w, eps));
-    }
-    launch(x, w, eps, rows, c)
-}
-
 /// x (rows, C), w (C) → y, on a GPU.
-fn launch(x: &Tensor, w: &Tensor, eps: f64, rows: usize, c: usize) -> Result<Tensor> {
+pub(super) fn launch(x: &Tensor, w: &Tensor, eps: f64, rows: usize, c: usize) -> Result<Tensor> {
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;
     let size = x.dtype().size_in_bytes();
     let launch = if fits_in_registers(c, size) && is_aligned(&[x, w, &y]) {
