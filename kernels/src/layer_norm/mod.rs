@@ -8,14 +8,17 @@
 
 pub(crate) mod calls;
 mod cpu;
-pub mod level3;
-pub mod level4;
+mod level3_launch;
+mod level4_launch;
 pub mod level5;
 
 use candle_core::{DType, Result, Tensor};
+use trace::span;
 
 use crate::cost::Cost;
 use crate::cpu::norm_rows;
+use crate::element::dispatch;
+use crate::launch::on_cpu;
 
 /// x, w and b in, y out; per element an addition for the mean, a difference, a square and its addition for the
 /// variance, a difference, two products and an addition for y.
@@ -26,6 +29,42 @@ pub fn cost(rows: usize, c: usize, dtype: DType) -> Cost {
 /// The operands agree: (rows, C).
 fn check(kernel: &str, x: &Tensor, w: &Tensor, b: &Tensor) -> Result<(usize, usize)> {
     norm_rows::check(kernel, x, &[("w", w), ("b", b)])
+}
+
+/// Level 3: hand-written PTX on a GPU, and plain loops on a CPU.
+pub mod level3 {
+    use super::*;
+
+    /// y = (x − mean(x))/√(var(x) + eps) ⊙ w + b over the last dimension, like x.
+    ///
+    /// # Errors
+    /// When shapes, dtypes or devices do not agree.
+    pub fn layer_norm(x: &Tensor, w: &Tensor, b: &Tensor, eps: f64) -> Result<Tensor> {
+        let _span = span("layer_norm_level3");
+        let (rows, c) = check("layer_norm_level3", x, w, b)?;
+        if on_cpu(x.device()) {
+            return dispatch!("layer_norm_level3", x.dtype(), cpu::level3(x, w, b, eps));
+        }
+        level3_launch::launch(x, w, b, eps, rows, c)
+    }
+}
+
+/// Level 4: CUDA C++ on a GPU, and SIMD lanes on a CPU.
+pub mod level4 {
+    use super::*;
+
+    /// y = (x − mean(x))/√(var(x) + eps) ⊙ w + b over the last dimension, like x.
+    ///
+    /// # Errors
+    /// When shapes, dtypes or devices do not agree.
+    pub fn layer_norm(x: &Tensor, w: &Tensor, b: &Tensor, eps: f64) -> Result<Tensor> {
+        let _span = span("layer_norm_level4");
+        let (rows, c) = check("layer_norm_level4", x, w, b)?;
+        if on_cpu(x.device()) {
+            return dispatch!("layer_norm_level4", x.dtype(), cpu::level4(x, w, b, eps));
+        }
+        level4_launch::launch(x, w, b, eps, rows, c)
+    }
 }
 
 #[cfg(test)]

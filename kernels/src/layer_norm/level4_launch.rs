@@ -1,31 +1,23 @@
 //! Level 4: the row held in the registers of one warp, or of several; a fallback for rows that do not fit there.
 
 use candle_core::{Result, Tensor};
-use trace::span;
 
-use super::cpu;
-use crate::element::{by_dtype, dispatch};
-use crate::launch::{Launch, Module, fits_in_registers, is_aligned, module, on_cpu};
+use crate::element::by_dtype;
+use crate::launch::{Launch, Module, fits_in_registers, is_aligned, module};
 use crate::output;
 
 static MODULE: Module = module!("layer_norm/level4", sm_75, sm_80);
 static FALLBACK: Module = module!("layer_norm/fallback", sm_75);
 
-/// y = (x − mean(x))/√(var(x) + eps) ⊙ w + b over the last dimension, like x.
-///
-/// # Errors
-/// When shapes, dtypes or devices do not agree.
-pub fn layer_norm(x: &Tensor, w: &Tensor, b: &Tensor, eps: f64) -> Result<Tensor> {
-    let _span = span("layer_norm_level4");
-    let (rows, c) = super::check("layer_norm_level4", x, w, b)?;
-    if on_cpu(x.device()) {
-        return dispatch!("layer_norm_level4", x.dtype(), cpu::level4(x, w, b, eps));
-    }
-    launch(x, w, b, eps, rows, c)
-}
-
 /// x (rows, C), w and b (C) → y, on a GPU.
-fn launch(x: &Tensor, w: &Tensor, b: &Tensor, eps: f64, rows: usize, c: usize) -> Result<Tensor> {
+pub(super) fn launch(
+    x: &Tensor,
+    w: &Tensor,
+    b: &Tensor,
+    eps: f64,
+    rows: usize,
+    c: usize,
+) -> Result<Tensor> {
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;
     let size = x.dtype().size_in_bytes();
     let launch = if fits_in_registers(c, size) && is_aligned(&[x, w, b, &y]) {
