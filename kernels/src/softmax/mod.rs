@@ -7,16 +7,56 @@
 
 pub(crate) mod calls;
 mod cpu;
-pub mod level3;
-pub mod level4;
+mod level3_launch;
+mod level4_launch;
 
-use candle_core::DType;
+use candle_core::{DType, Result, Tensor};
+use trace::span;
 
 use crate::cost::Cost;
+use crate::cpu::rows;
+use crate::element::dispatch;
+use crate::launch::on_cpu;
 
 /// x in, y out; per element two multiplications, a comparison, a difference, an exponential and an addition.
 pub fn cost(rows: usize, c: usize, dtype: DType) -> Cost {
     Cost::new(2 * rows * c, dtype, 6 * rows * c)
+}
+
+/// Level 3: hand-written PTX on a GPU, and plain loops on a CPU.
+pub mod level3 {
+    use super::*;
+
+    /// softmax(scale·x) over the last dimension, like x.
+    ///
+    /// # Errors
+    /// When x is neither f32 nor bf16.
+    pub fn softmax(x: &Tensor, scale: f64) -> Result<Tensor> {
+        let _span = span("softmax_level3");
+        let (rows, c) = rows(x)?;
+        if on_cpu(x.device()) {
+            return dispatch!("softmax_level3", x.dtype(), cpu::level3(x, scale));
+        }
+        level3_launch::launch(x, scale, rows, c)
+    }
+}
+
+/// Level 4: CUDA C++ on a GPU, and SIMD lanes on a CPU.
+pub mod level4 {
+    use super::*;
+
+    /// softmax(scale·x) over the last dimension, like x.
+    ///
+    /// # Errors
+    /// When x is neither f32 nor bf16.
+    pub fn softmax(x: &Tensor, scale: f64) -> Result<Tensor> {
+        let _span = span("softmax_level4");
+        let (rows, c) = rows(x)?;
+        if on_cpu(x.device()) {
+            return dispatch!("softmax_level4", x.dtype(), cpu::level4(x, scale));
+        }
+        level4_launch::launch(x, scale, rows, c)
+    }
 }
 
 #[cfg(test)]
