@@ -12,16 +12,53 @@
 
 pub(crate) mod calls;
 mod cpu;
-pub mod level3;
-pub mod level4;
+mod level3_launch;
+mod level4_launch;
 
-use candle_core::DType;
+use candle_core::{DType, Result, Tensor};
+use trace::span;
 
 use crate::cost::Cost;
+use crate::element::dispatch;
+use crate::launch::on_cpu;
 
 /// x in, y out; erf counts as one operation, with two products, an addition and a product around it.
 pub fn cost(elements: usize, dtype: DType) -> Cost {
     Cost::new(2 * elements, dtype, 5 * elements)
+}
+
+/// Level 3: hand-written PTX on a GPU, and plain loops on a CPU.
+pub mod level3 {
+    use super::*;
+
+    /// x·½(1 + erf(x/√2)), like x.
+    ///
+    /// # Errors
+    /// When x is neither f32 nor bf16.
+    pub fn gelu(x: &Tensor) -> Result<Tensor> {
+        let _span = span("gelu_level3");
+        if on_cpu(x.device()) {
+            return dispatch!("gelu_level3", x.dtype(), cpu::level3(x));
+        }
+        level3_launch::launch(x)
+    }
+}
+
+/// Level 4: CUDA C++ on a GPU, and SIMD lanes on a CPU.
+pub mod level4 {
+    use super::*;
+
+    /// x·½(1 + erf(x/√2)), like x.
+    ///
+    /// # Errors
+    /// When x is neither f32 nor bf16.
+    pub fn gelu(x: &Tensor) -> Result<Tensor> {
+        let _span = span("gelu_level4");
+        if on_cpu(x.device()) {
+            return dispatch!("gelu_level4", x.dtype(), cpu::level4(x));
+        }
+        level4_launch::launch(x)
+    }
 }
 
 #[cfg(test)]

@@ -1,11 +1,9 @@
 //! Level 4: 16 bytes per thread.
 
 use candle_core::{Result, Tensor};
-use trace::span;
 
-use super::cpu;
-use crate::element::{by_dtype, dispatch};
-use crate::launch::{Launch, Module, module, on_cpu};
+use crate::element::by_dtype;
+use crate::launch::{Launch, Module, module};
 use crate::output;
 
 static MODULE: Module = module!("gelu/level4", sm_75, sm_80);
@@ -13,20 +11,8 @@ static MODULE: Module = module!("gelu/level4", sm_75, sm_80);
 /// Threads of a block.
 const THREADS: usize = 256;
 
-/// x·½(1 + erf(x/√2)), like x.
-///
-/// # Errors
-/// When x is neither f32 nor bf16.
-pub fn gelu(x: &Tensor) -> Result<Tensor> {
-    let _span = span("gelu_level4");
-    if on_cpu(x.device()) {
-        return dispatch!("gelu_level4", x.dtype(), cpu::level4(x));
-    }
-    launch(x)
-}
-
 /// x → y, on a GPU.
-fn launch(x: &Tensor) -> Result<Tensor> {
+pub(super) fn launch(x: &Tensor) -> Result<Tensor> {
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;
     let n = x.elem_count();
     let elements = 16 / x.dtype().size_in_bytes();

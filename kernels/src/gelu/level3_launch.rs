@@ -1,11 +1,9 @@
 //! Level 3: one element per thread.
 
 use candle_core::{Result, Tensor};
-use trace::span;
 
-use super::cpu;
-use crate::element::{by_dtype, dispatch};
-use crate::launch::{Launch, Module, module, on_cpu};
+use crate::element::by_dtype;
+use crate::launch::{Launch, Module, module};
 use crate::output;
 
 static F32: Module = module!("gelu/level3");
@@ -14,20 +12,8 @@ static BF16: Module = module!("gelu/level3_bf16");
 /// Threads of a block.
 const THREADS: usize = 256;
 
-/// x·½(1 + erf(x/√2)), like x.
-///
-/// # Errors
-/// When x is neither f32 nor bf16.
-pub fn gelu(x: &Tensor) -> Result<Tensor> {
-    let _span = span("gelu_level3");
-    if on_cpu(x.device()) {
-        return dispatch!("gelu_level3", x.dtype(), cpu::level3(x));
-    }
-    launch(x)
-}
-
 /// x → y, on a GPU.
-fn launch(x: &Tensor) -> Result<Tensor> {
+pub(super) fn launch(x: &Tensor) -> Result<Tensor> {
     let y = output::tensor(x.shape(), x.dtype(), x.device())?;
     let n = x.elem_count();
     let (module, entry) = by_dtype(
