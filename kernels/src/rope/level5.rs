@@ -2,7 +2,7 @@
 
 use candle_core::{Result, Tensor};
 
-use super::{Params, level4};
+use super::{Params, level4, level4_launch};
 use crate::attention::Cache;
 use crate::attention::level5::{PositionedCache, Step};
 use crate::element::by_dtype;
@@ -36,7 +36,7 @@ pub fn rope_append(
     };
     check("rope_append_level5", &step)?;
     let y = output::tensor(q.shape(), q.dtype(), q.device())?;
-    let (chunks, rows) = level4::block(q, heads + cache.inner.kv_heads);
+    let (chunks, rows) = level4_launch::block(q, heads + cache.inner.kv_heads);
     let entry = by_dtype(
         "rope_append_level5",
         q.dtype(),

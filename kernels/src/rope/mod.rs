@@ -9,17 +9,18 @@
 //! Tolerance: 1e-5 in f32, 2e-2 in bf16, of an element's size or of 1.
 
 mod cpu;
-pub mod level3;
-pub mod level4;
+mod level3_launch;
+mod level4_launch;
 pub mod level5;
 
 use candle_core::{DType, Result, Tensor};
+use trace::span;
 
 use crate::attention::{Cache, strides};
 use crate::cost::Cost;
-use crate::element::same_dtype;
+use crate::element::{dispatch, same_dtype};
 use crate::error::mismatch;
-use crate::launch::Launch;
+use crate::launch::{Launch, on_cpu};
 
 /// Reads q, k, v, cos and sin, writes q, k and v; three operations for each element that is rotated.
 pub fn cost(
@@ -102,6 +103,70 @@ impl Params<'_> {
             .u32(cache.kv_heads)
             .u32(d / 2)
             .u32(cache.capacity))
+    }
+}
+
+/// Level 3: hand-written PTX on a GPU, and plain loops on a CPU.
+pub mod level3 {
+    use super::*;
+
+    /// Rotates q (B, T, H, D) and k (B, T, Hkv, D), writes k and v at `position..` of the cache, and returns
+    /// q, contiguous.
+    ///
+    /// # Errors
+    /// When shapes, strides, dtypes or devices do not agree, or the cache has no room.
+    pub fn rope_append(
+        q: &Tensor,
+        k: &Tensor,
+        v: &Tensor,
+        cos: &Tensor,
+        sin: &Tensor,
+        cache: &mut Cache,
+        position: usize,
+    ) -> Result<Tensor> {
+        let _span = span("rope_append_level3");
+        let x = Params { q, k, v, cos, sin };
+        x.check("rope_append_level3", cache, position)?;
+        if on_cpu(q.device()) {
+            return dispatch!(
+                "rope_append_level3",
+                q.dtype(),
+                cpu::level3::rope_append(&x, cache, position)
+            );
+        }
+        level3_launch::launch(&x, cache, position)
+    }
+}
+
+/// Level 4: CUDA C++ on a GPU, and SIMD lanes on a CPU.
+pub mod level4 {
+    use super::*;
+
+    /// Rotates q (B, T, H, D) and k (B, T, Hkv, D), writes k and v at `position..` of the cache, and returns
+    /// q, contiguous.
+    ///
+    /// # Errors
+    /// When shapes, strides, dtypes or devices do not agree, or the cache has no room.
+    pub fn rope_append(
+        q: &Tensor,
+        k: &Tensor,
+        v: &Tensor,
+        cos: &Tensor,
+        sin: &Tensor,
+        cache: &mut Cache,
+        position: usize,
+    ) -> Result<Tensor> {
+        let _span = span("rope_append_level4");
+        let x = Params { q, k, v, cos, sin };
+        x.check("rope_append_level4", cache, position)?;
+        if on_cpu(q.device()) {
+            return dispatch!(
+                "rope_append_level4",
+                q.dtype(),
+                cpu::level4::rope_append(&x, cache, position)
+            );
+        }
+        level4_launch::launch(&x, cache, position)
     }
 }
 

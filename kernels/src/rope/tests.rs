@@ -234,7 +234,11 @@ fn launches_have_the_threads_of_the_kernels() {
     ] {
         let file = KernelFile::read(file, "sm_75");
         for entry in entries {
-            assert_eq!(file.max_threads(entry), super::level4::THREADS, "{entry}");
+            assert_eq!(
+                file.max_threads(entry),
+                super::level4_launch::THREADS,
+                "{entry}"
+            );
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use candle_core::{Result, Tensor};
 
-use super::{Params, cpu};
+use super::Params;
 use crate::attention::Cache;
-use crate::element::{by_dtype, dispatch};
-use crate::launch::{Launch, Module, module, on_cpu};
+use crate::element::by_dtype;
+use crate::launch::{Launch, Module, module};
 use crate::output;
 
 static MODULE: Module = module!("rope/level4", sm_75);
@@ -13,34 +13,7 @@ static MODULE: Module = module!("rope/level4", sm_75);
 /// Threads of a block at most: `__launch_bounds__` of `level4.cu` and `level5.cu`.
 pub(super) const THREADS: usize = 256;
 
-/// Rotates q (B, T, H, D) and k (B, T, Hkv, D), writes k and v at `position..` of the cache, and returns
-/// q, contiguous.
-///
-/// # Errors
-/// When shapes, strides, dtypes or devices do not agree, or the cache has no room.
-pub fn rope_append(
-    q: &Tensor,
-    k: &Tensor,
-    v: &Tensor,
-    cos: &Tensor,
-    sin: &Tensor,
-    cache: &mut Cache,
-    position: usize,
-) -> Result<Tensor> {
-    let _span = trace::span("rope_append_level4");
-    let x = Params { q, k, v, cos, sin };
-    x.check("rope_append_level4", cache, position)?;
-    if on_cpu(q.device()) {
-        return dispatch!(
-            "rope_append_level4",
-            q.dtype(),
-            cpu::level4::rope_append(&x, cache, position)
-        );
-    }
-    launch(&x, cache, position)
-}
-
-fn launch(x: &Params, cache: &Cache, position: usize) -> Result<Tensor> {
+pub(super) fn launch(x: &Params, cache: &Cache, position: usize) -> Result<Tensor> {
     let q = x.q;
     let (batch, tokens, heads, _) = q.dims4()?;
     let y = output::tensor(q.shape(), q.dtype(), q.device())?;
