@@ -6,13 +6,17 @@
 
 pub(crate) mod calls;
 mod cpu;
-pub mod level3;
-pub mod level4;
+mod level3_launch;
+mod level4_launch;
 
 use candle_core::{DType, Result, Tensor};
+use operands::Weight;
+use trace::span;
 
 use crate::cost::Cost;
+use crate::element::dispatch;
 use crate::error::mismatch;
+use crate::launch::on_cpu;
 
 /// A row in, a row out and an id of 4 bytes, each time; no arithmetic.
 pub fn cost(rows: usize, c: usize, dtype: DType) -> Cost {
@@ -30,6 +34,52 @@ fn check(kernel: &str, ids: &Tensor, w: &Tensor) -> Result<((usize, usize), Vec<
         return Err(mismatch(kernel, "w (V, C)", format!("{:?}", w.dims())));
     };
     Ok(((vocab, c), [ids.dims(), &[c]].concat()))
+}
+
+/// Level 3: hand-written PTX on a GPU, and plain loops on a CPU.
+pub mod level3 {
+    use super::*;
+
+    /// The rows of w (V, C) that ids (…) names: (…, C).
+    ///
+    /// # Errors
+    /// When ids are not u32, w is no table of f32 or bf16, or, on a CPU, an id is not below V.
+    pub fn embedding(ids: &Tensor, w: &Weight) -> Result<Tensor> {
+        let _span = span("embedding_level3");
+        let w = w.tensor();
+        let ((vocab, c), shape) = check("embedding_level3", ids, w)?;
+        if on_cpu(w.device()) {
+            return dispatch!(
+                "embedding_level3",
+                w.dtype(),
+                cpu::gather("embedding_level3", ids, w, shape)
+            );
+        }
+        level3_launch::launch(ids, w, shape, vocab, c)
+    }
+}
+
+/// Level 4: CUDA C++ on a GPU, and SIMD lanes on a CPU.
+pub mod level4 {
+    use super::*;
+
+    /// The rows of w (V, C) that ids (…) names: (…, C).
+    ///
+    /// # Errors
+    /// When ids are not u32, w is no table of f32 or bf16, or, on a CPU, an id is not below V.
+    pub fn embedding(ids: &Tensor, w: &Weight) -> Result<Tensor> {
+        let _span = span("embedding_level4");
+        let w = w.tensor();
+        let ((vocab, c), shape) = check("embedding_level4", ids, w)?;
+        if on_cpu(w.device()) {
+            return dispatch!(
+                "embedding_level4",
+                w.dtype(),
+                cpu::gather("embedding_level4", ids, w, shape)
+            );
+        }
+        level4_launch::launch(ids, w, shape, vocab, c)
+    }
 }
 
 #[cfg(test)]

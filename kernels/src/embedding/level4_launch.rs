@@ -1,11 +1,9 @@
 //! Level 4: 16 bytes per lane.
 
 use candle_core::{Result, Tensor};
-use operands::Weight;
 
-use super::cpu;
-use crate::element::{by_dtype, dispatch};
-use crate::launch::{Launch, Module, module, on_cpu, rows_a_block};
+use crate::element::by_dtype;
+use crate::launch::{Launch, Module, module, rows_a_block};
 use crate::output;
 
 static MODULE: Module = module!("embedding/level4", sm_75, sm_90);
@@ -16,26 +14,14 @@ const THREADS: usize = 256;
 /// Bytes that a thread copies: two chunks of 16.
 const BYTES: usize = 32;
 
-/// The rows of w (V, C) that ids (…) names: (…, C).
-///
-/// # Errors
-/// When ids are not u32, w is no table of f32 or bf16, or, on a CPU, an id is not below V.
-pub fn embedding(ids: &Tensor, w: &Weight) -> Result<Tensor> {
-    let _span = trace::span("embedding_level4");
-    let w = w.tensor();
-    let ((vocab, c), shape) = super::check("embedding_level4", ids, w)?;
-    if on_cpu(w.device()) {
-        return dispatch!(
-            "embedding_level4",
-            w.dtype(),
-            cpu::gather("embedding_level4", ids, w, shape)
-        );
-    }
-    launch(ids, w, shape, vocab, c)
-}
-
 /// ids (…), w (V, C) → y (…, C), on a GPU.
-fn launch(ids: &Tensor, w: &Tensor, shape: Vec<usize>, vocab: usize, c: usize) -> Result<Tensor> {
+pub(super) fn launch(
+    ids: &Tensor,
+    w: &Tensor,
+    shape: Vec<usize>,
+    vocab: usize,
+    c: usize,
+) -> Result<Tensor> {
     let y = output::tensor(shape, w.dtype(), w.device())?;
     let rows = ids.elem_count();
     let threads = (c * w.dtype().size_in_bytes()).div_ceil(BYTES);
