@@ -8,14 +8,17 @@
 
 pub(crate) mod calls;
 mod cpu;
-pub mod level3;
-pub mod level4;
+mod level3_launch;
+mod level4_launch;
 
 use candle_core::{DType, Result, Tensor};
 use operands::Segments;
+use trace::span;
 
 use crate::cost::Cost;
+use crate::element::dispatch;
 use crate::error::mismatch;
+use crate::launch::on_cpu;
 
 /// N, G and C.
 #[derive(Debug, Clone, Copy)]
@@ -59,6 +62,49 @@ fn check(kernel: &str, x: &Tensor, segments: &Segments) -> Result<Size> {
         graphs,
         channels,
     })
+}
+
+/// Level 3: hand-written PTX on a GPU, and plain loops on a CPU.
+pub mod level3 {
+    use super::*;
+
+    /// y (G, C); see [the formula](super).
+    ///
+    /// # Errors
+    /// When shapes, dtypes or devices do not agree.
+    pub fn segment_mean(x: &Tensor, segments: &Segments) -> Result<Tensor> {
+        let _span = span("segment_mean_level3");
+        let size = check("segment_mean_level3", x, segments)?;
+        let offsets = &segments.offsets;
+        let dtype = x.dtype();
+        if on_cpu(x.device()) {
+            return dispatch!("segment_mean_level3", dtype, cpu::level3(x, offsets, size));
+        }
+        level3_launch::launch(x, offsets, size)
+    }
+}
+
+/// Level 4: CUDA C++ on a GPU, and SIMD lanes on a CPU.
+pub mod level4 {
+    use super::*;
+
+    /// y (G, C); see [the formula](super). Graphs of more than 512 nodes on average take a second launch.
+    ///
+    /// # Errors
+    /// When shapes, dtypes or devices do not agree.
+    pub fn segment_mean(x: &Tensor, segments: &Segments) -> Result<Tensor> {
+        let _span = span("segment_mean_level4");
+        let size = check("segment_mean_level4", x, segments)?;
+        let offsets = &segments.offsets;
+        if on_cpu(x.device()) {
+            return dispatch!(
+                "segment_mean_level4",
+                x.dtype(),
+                cpu::level4(x, offsets, size)
+            );
+        }
+        level4_launch::launch(x, offsets, size)
+    }
 }
 
 #[cfg(test)]

@@ -1,12 +1,10 @@
 //! Level 3: one block per graph and 32 channels, and a tree over rows in shared memory.
 
 use candle_core::{Result, Tensor};
-use operands::Segments;
-use trace::span;
 
-use super::{Size, cpu};
-use crate::element::{by_dtype, dispatch};
-use crate::launch::{Launch, Module, module, on_cpu};
+use super::Size;
+use crate::element::by_dtype;
+use crate::launch::{Launch, Module, module};
 use crate::output;
 
 static F32: Module = module!("segment_mean/level3");
@@ -18,23 +16,8 @@ const WIDTH: usize = 32;
 /// Maximum number of nodes that a block reads at once.
 const ROWS: usize = 32;
 
-/// y (G, C); see [the formula](super).
-///
-/// # Errors
-/// When shapes, dtypes or devices do not agree.
-pub fn segment_mean(x: &Tensor, segments: &Segments) -> Result<Tensor> {
-    let _span = span("segment_mean_level3");
-    let size = super::check("segment_mean_level3", x, segments)?;
-    let offsets = &segments.offsets;
-    let dtype = x.dtype();
-    if on_cpu(x.device()) {
-        return dispatch!("segment_mean_level3", dtype, cpu::level3(x, offsets, size));
-    }
-    launch(x, offsets, size)
-}
-
 /// x (N, C), offsets (G + 1) → y (G, C), on a GPU.
-fn launch(x: &Tensor, offsets: &Tensor, size: Size) -> Result<Tensor> {
+pub(super) fn launch(x: &Tensor, offsets: &Tensor, size: Size) -> Result<Tensor> {
     let dtype = x.dtype();
     let Size {
         nodes,

@@ -1,12 +1,10 @@
 //! Level 4: 16 bytes per lane, shuffles between lanes, and long graphs split over blocks.
 
 use candle_core::{DType, Result, Tensor};
-use operands::Segments;
-use trace::span;
 
-use super::{Size, cpu};
-use crate::element::{by_dtype, dispatch};
-use crate::launch::{Launch, Module, module, on_cpu};
+use super::Size;
+use crate::element::by_dtype;
+use crate::launch::{Launch, Module, module};
 use crate::output;
 
 static MODULE: Module = module!("segment_mean/level4", sm_75);
@@ -26,26 +24,8 @@ const NODES_PER_SPLIT: usize = 512;
 /// Maximum number of blocks that a graph is split over.
 const MAX_SPLITS: usize = 256;
 
-/// y (G, C); see [the formula](super). Graphs of more than `NODES_PER_SPLIT` nodes on average take a second launch.
-///
-/// # Errors
-/// When shapes, dtypes or devices do not agree.
-pub fn segment_mean(x: &Tensor, segments: &Segments) -> Result<Tensor> {
-    let _span = span("segment_mean_level4");
-    let size = super::check("segment_mean_level4", x, segments)?;
-    let offsets = &segments.offsets;
-    if on_cpu(x.device()) {
-        return dispatch!(
-            "segment_mean_level4",
-            x.dtype(),
-            cpu::level4(x, offsets, size)
-        );
-    }
-    launch(x, offsets, size)
-}
-
 /// x (N, C), offsets (G + 1) → y (G, C), on a GPU.
-fn launch(x: &Tensor, offsets: &Tensor, size: Size) -> Result<Tensor> {
+pub(super) fn launch(x: &Tensor, offsets: &Tensor, size: Size) -> Result<Tensor> {
     let y = output::tensor((size.graphs, size.channels), x.dtype(), x.device())?;
     if y.elem_count() == 0 {
         return Ok(y);
