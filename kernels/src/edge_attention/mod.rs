@@ -15,16 +15,18 @@
 
 pub(crate) mod calls;
 mod cpu;
-pub mod level3;
-pub mod level4;
-pub mod level5;
+mod level3_launch;
+mod level4_launch;
+mod level5_launch;
 
 use candle_core::{DType, Result, Tensor};
-use operands::Csr;
+use operands::{Csr, Weight};
+use trace::{span, span_because};
 
 use crate::cost::Cost;
-use crate::element::same_dtype;
+use crate::element::{dispatch, same_dtype};
 use crate::error::{mismatch, unsupported};
+use crate::launch::on_cpu;
 
 /// N, H, D, E and Fe.
 #[derive(Debug, Clone, Copy)]
@@ -135,6 +137,140 @@ fn channels_together(kernel: &str, x: &Tensor) -> Result<()> {
         expected *= dim;
     }
     Ok(())
+}
+
+/// Level 3: hand-written PTX on a GPU, and plain loops on a CPU.
+pub mod level3 {
+    use super::*;
+
+    /// y (N, H·D); see [the formula](super). D up to 1024 on a GPU.
+    ///
+    /// # Errors
+    /// When shapes, dtypes or devices do not agree, a node's channels do not lie side by side, or the residual is not
+    /// contiguous.
+    #[allow(clippy::too_many_arguments)]
+    pub fn edge_attention(
+        q: &Tensor,
+        k: &Tensor,
+        v: &Tensor,
+        skip: &Tensor,
+        residual: &Tensor,
+        edges: &Tensor,
+        w: &Weight,
+        graph: &Csr,
+    ) -> Result<Tensor> {
+        let _span = span("edge_attention_level3");
+        let params = Params {
+            q,
+            k,
+            v,
+            skip,
+            residual,
+            edges,
+            w: w.tensor(),
+            graph,
+        };
+        let size = params.check("edge_attention_level3")?;
+        if on_cpu(q.device()) {
+            return dispatch!(
+                "edge_attention_level3",
+                q.dtype(),
+                cpu::level3::edge_attention(&params, size)
+            );
+        }
+        level3_launch::launch(&params, size)
+    }
+}
+
+/// Level 4: CUDA C++ on a GPU, and SIMD lanes on a CPU.
+pub mod level4 {
+    use super::*;
+
+    /// y (N, H·D); see [the formula](super). D up to 512 and Fe up to 128 on a GPU.
+    ///
+    /// # Errors
+    /// When shapes, dtypes or devices do not agree, a node's channels do not lie side by side, or the residual is not
+    /// contiguous.
+    #[allow(clippy::too_many_arguments)]
+    pub fn edge_attention(
+        q: &Tensor,
+        k: &Tensor,
+        v: &Tensor,
+        skip: &Tensor,
+        residual: &Tensor,
+        edges: &Tensor,
+        w: &Weight,
+        graph: &Csr,
+    ) -> Result<Tensor> {
+        let _span = span("edge_attention_level4");
+        let params = Params {
+            q,
+            k,
+            v,
+            skip,
+            residual,
+            edges,
+            w: w.tensor(),
+            graph,
+        };
+        run(&params, params.check("edge_attention_level4")?)
+    }
+
+    /// The same, of parameters that have been checked.
+    pub(super) fn run(params: &Params, size: Size) -> Result<Tensor> {
+        if on_cpu(params.q.device()) {
+            return dispatch!(
+                "edge_attention_level4",
+                params.q.dtype(),
+                cpu::level4::edge_attention(params, size)
+            );
+        }
+        level4_launch::launch(params, size)
+    }
+}
+
+/// Level 5: a chain of launches for a node of very many edges; level 4 for all others.
+pub mod level5 {
+    use super::*;
+
+    /// y (N, H·D); see [the formula](super). Level 4's, but on a GPU where a node has more than 1024 edges and a head up
+    /// to 128 channels.
+    ///
+    /// # Errors
+    /// Those of level 4.
+    #[allow(clippy::too_many_arguments)]
+    pub fn edge_attention(
+        q: &Tensor,
+        k: &Tensor,
+        v: &Tensor,
+        skip: &Tensor,
+        residual: &Tensor,
+        edges: &Tensor,
+        w: &Weight,
+        graph: &Csr,
+    ) -> Result<Tensor> {
+        let params = Params {
+            q,
+            k,
+            v,
+            skip,
+            residual,
+            edges,
+            w: w.tensor(),
+            graph,
+        };
+        let size = params.check("edge_attention_level5")?;
+        let why = || format!("at most {} edges per node", graph.max_degree);
+        if on_cpu(q.device())
+            || graph.max_degree <= level5_launch::CHUNK
+            || level4_launch::is_wide(size.head_dim)
+        {
+            let _span = span_because("edge_attention_level4", why);
+            return level4::run(&params, size);
+        }
+        let _span = span_because("edge_attention_level5", why);
+        level5_launch::launch(&params, size)
+    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ mod errors;
 use candle_core::{DType, Device, Result, Tensor};
 use proptest::prelude::*;
 
-use super::{level4, level5};
+use super::{level4_launch, level5, level5_launch};
 use crate::launch::on_cpu;
 use crate::testing::{
     KernelFile, assert_close, cases, devices, first_if_sanitized, gpu, hardware, host,
@@ -336,13 +336,13 @@ fn launches_have_the_constants_of_the_kernels() {
         (&file5, "edge_attention_join_bf16_level5"),
     ];
     for (file, entry) in entries {
-        let threads = level4::WARP * level4::WARPS;
+        let threads = level4_launch::WARP * level4_launch::WARPS;
         assert_eq!(file.max_threads(entry), threads, "{entry}");
     }
-    assert_eq!(file4.constant("WARP"), level4::WARP);
-    assert_eq!(file4.constant("PER_LOAD"), level4::PER_LOAD);
-    assert_eq!(file5.constant("CHUNK"), level5::CHUNK);
+    assert_eq!(file4.constant("WARP"), level4_launch::WARP);
+    assert_eq!(file4.constant("PER_LOAD"), level4_launch::PER_LOAD);
+    assert_eq!(file5.constant("CHUNK"), level5_launch::CHUNK);
     // The entries of level 5 have V = 1.
     assert_eq!(file5.expression("RECORD"), "2 + V");
-    assert_eq!(level5::RECORD, (2 + 1) * 4);
+    assert_eq!(level5_launch::RECORD, (2 + 1) * 4);
 }

@@ -1,12 +1,11 @@
 //! Level 3: the blocks of a head take its nodes in turn; a tree in shared memory sums each score.
 
 use candle_core::{Result, Tensor};
-use operands::{Csr, Weight};
 
-use super::{Params, Size, cpu};
-use crate::element::{by_dtype, dispatch};
+use super::{Params, Size};
+use crate::element::by_dtype;
 use crate::error::unsupported;
-use crate::launch::{Launch, Module, module, on_cpu};
+use crate::launch::{Launch, Module, module};
 use crate::output;
 
 static F32: Module = module!("edge_attention/level3");
@@ -26,46 +25,7 @@ const BLOCKS: usize = 1024;
 /// Bytes of shared memory that a block has on every GPU without asking for more.
 const SMEM: usize = 48 << 10;
 
-/// y (N, H·D); see [the formula](super). D up to 1024 on a GPU.
-///
-/// # Errors
-/// When shapes, dtypes or devices do not agree, a node's channels do not lie side by side, or the residual is not
-/// contiguous.
-#[allow(clippy::too_many_arguments)]
-pub fn edge_attention(
-    q: &Tensor,
-    k: &Tensor,
-    v: &Tensor,
-    skip: &Tensor,
-    residual: &Tensor,
-    edges: &Tensor,
-    w: &Weight,
-    graph: &Csr,
-) -> Result<Tensor> {
-    let _span = trace::span(KERNEL);
-    let params = Params {
-        q,
-        k,
-        v,
-        skip,
-        residual,
-        edges,
-        w: w.tensor(),
-        graph,
-    };
-    let size = params.check(KERNEL)?;
-    if on_cpu(q.device()) {
-        let dtype = q.dtype();
-        return dispatch!(
-            "edge_attention_level3",
-            dtype,
-            cpu::level3::edge_attention(&params, size)
-        );
-    }
-    launch(&params, size)
-}
-
-fn launch(params: &Params, size: Size) -> Result<Tensor> {
+pub(super) fn launch(params: &Params, size: Size) -> Result<Tensor> {
     let Size {
         nodes,
         heads,

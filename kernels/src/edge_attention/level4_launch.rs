@@ -1,17 +1,16 @@
 //! Level 4: 8, 16 or 32 lanes share a head of a node, edge features folded.
 
 use candle_core::{Result, Tensor};
-use operands::{Csr, Weight};
 
-use super::{Params, Size, cpu, level3};
-use crate::element::{by_dtype, dispatch};
+use super::{Params, Size, level3_launch};
+use crate::element::by_dtype;
 use crate::error::unsupported;
-use crate::launch::{Launch, Module, module, on_cpu};
+use crate::launch::{Launch, Module, module};
 use crate::output;
 
 static MODULE: Module = module!("edge_attention/level4", sm_75);
 
-pub(super) const KERNEL: &str = "edge_attention_level4";
+const KERNEL: &str = "edge_attention_level4";
 
 pub(super) const WARP: usize = 32;
 
@@ -28,50 +27,7 @@ const WIDE: usize = 4;
 /// Together with the kernel's own arrays that is below the 48 KiB that a block always has.
 const STAGED: usize = 40 << 10;
 
-/// y (N, H·D); see [the formula](super). D up to 512 and Fe up to 128 on a GPU.
-///
-/// # Errors
-/// When shapes, dtypes or devices do not agree, a node's channels do not lie side by side, or the residual is not
-/// contiguous.
-#[allow(clippy::too_many_arguments)]
-pub fn edge_attention(
-    q: &Tensor,
-    k: &Tensor,
-    v: &Tensor,
-    skip: &Tensor,
-    residual: &Tensor,
-    edges: &Tensor,
-    w: &Weight,
-    graph: &Csr,
-) -> Result<Tensor> {
-    let _span = trace::span(KERNEL);
-    let params = Params {
-        q,
-        k,
-        v,
-        skip,
-        residual,
-        edges,
-        w: w.tensor(),
-        graph,
-    };
-    run(&params, params.check(KERNEL)?)
-}
-
-/// The same, of parameters that have been checked: on a CPU its loops, on a GPU the launch.
-pub(super) fn run(params: &Params, size: Size) -> Result<Tensor> {
-    if on_cpu(params.q.device()) {
-        let dtype = params.q.dtype();
-        return dispatch!(
-            "edge_attention_level4",
-            dtype,
-            cpu::level4::edge_attention(params, size)
-        );
-    }
-    launch(params, size)
-}
-
-fn launch(params: &Params, size: Size) -> Result<Tensor> {
+pub(super) fn launch(params: &Params, size: Size) -> Result<Tensor> {
     let Size {
         nodes,
         heads,
@@ -124,7 +80,7 @@ impl Shares {
         let (head_dim, features) = (size.head_dim, size.features);
         if head_dim > WARP * PER_LOAD * WIDE {
             let expected = format!("at most {} channels a head", WARP * PER_LOAD * WIDE);
-            let level = if head_dim <= level3::MAX_THREADS {
+            let level = if head_dim <= level3_launch::MAX_THREADS {
                 3
             } else {
                 2
