@@ -15,7 +15,7 @@
 mod cache;
 pub(crate) mod calls;
 mod cpu;
-pub mod level3;
+mod level3_launch;
 pub mod level4;
 pub mod level5;
 mod params;
@@ -25,9 +25,12 @@ pub(crate) use cpu::{KeyStream, Rows};
 use params::Params;
 pub(crate) use params::strides;
 
-use candle_core::DType;
+use candle_core::{DType, Result, Tensor};
+use trace::span;
 
 use crate::cost::Cost;
+use crate::element::dispatch;
+use crate::launch::on_cpu;
 use crate::rope;
 
 /// Full: reads q, k and v, writes the result. For each pair of a query and a key q·k and α·v take a multiplication and an
@@ -74,6 +77,46 @@ pub fn cached_cost(
     Cost {
         bytes: attended.bytes + Cost::new(appended, dtype, 0).bytes,
         flops: attended.flops + rotated.flops,
+    }
+}
+
+/// Level 3: hand-written PTX on a GPU, and plain loops on a CPU.
+pub mod level3 {
+    use super::*;
+
+    /// softmax(q·kᵀ/√D)·v over the keys `0..=position + t` of the cache: q (B, T, H, D) → (B, T, H·D)
+    ///
+    /// # Errors
+    /// When shapes, dtypes or devices do not agree.
+    pub fn causal_attention(q: &Tensor, cache: &Cache, position: usize) -> Result<Tensor> {
+        const KERNEL: &str = "causal_attention_level3";
+        let _span = span(KERNEL);
+        if on_cpu(q.device()) {
+            params::check_causal(KERNEL, q, cache, position)?;
+            return dispatch!(
+                "causal_attention_level3",
+                q.dtype(),
+                cpu::level3::causal_attention(q, cache, position)
+            );
+        }
+        level3_launch::launch(&Params::causal(KERNEL, q, cache, position)?)
+    }
+
+    /// softmax(q·kᵀ/√D)·v: q (B, T, H, D), k and v (B, T, Hkv, D) → (B, T, H·D)
+    ///
+    /// # Errors
+    /// When shapes, strides, dtypes or devices do not agree.
+    pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
+        let _span = span("attention_level3");
+        let params = Params::full("attention_level3", q, k, v)?;
+        if on_cpu(q.device()) {
+            return dispatch!(
+                "attention_level3",
+                q.dtype(),
+                cpu::level3::attention(q, k, v)
+            );
+        }
+        level3_launch::launch(&params)
     }
 }
 

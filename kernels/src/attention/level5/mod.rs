@@ -19,7 +19,7 @@ pub use step::{STEPS, Step, StepKernel, attention_step, attention_step_with_info
 
 use candle_core::{DType, Result, Tensor};
 
-use super::{Params, level3, level4};
+use super::{Params, level3, level3_launch, level4};
 use crate::dispatch::{Entry, Facts, Feature, Layout, Op, Picked, Problem, Registry};
 use crate::without;
 
@@ -58,7 +58,7 @@ fn can_level4(p: &Problem, facts: &Facts) -> bool {
 }
 
 fn can_level3(p: &Problem, facts: &Facts) -> bool {
-    let fits = !facts.is_gpu() || p.n <= level3::most_keys(p.k);
+    let fits = !facts.is_gpu() || p.n <= level3_launch::most_keys(p.k);
     fits && facts.computes(p.dtype, facts.at_least((7, 5)))
 }
 

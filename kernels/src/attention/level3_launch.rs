@@ -2,49 +2,14 @@
 
 use candle_core::{Result, Tensor};
 
-use super::{Cache, Params, cpu, params};
-use crate::element::{by_dtype, dispatch};
+use super::Params;
+use crate::element::by_dtype;
 use crate::error::unsupported;
-use crate::launch::{Launch, Module, module, on_cpu};
+use crate::launch::{Launch, Module, module};
 use crate::output;
 
 static F32: Module = module!("attention/level3");
 static BF16: Module = module!("attention/level3_bf16");
-
-/// softmax(q·kᵀ/√D)·v over the keys `0..=position + t` of the cache: q (B, T, H, D) → (B, T, H·D)
-///
-/// # Errors
-/// When shapes, dtypes or devices do not agree.
-pub fn causal_attention(q: &Tensor, cache: &Cache, position: usize) -> Result<Tensor> {
-    const KERNEL: &str = "causal_attention_level3";
-    let _span = trace::span(KERNEL);
-    if on_cpu(q.device()) {
-        params::check_causal(KERNEL, q, cache, position)?;
-        return dispatch!(
-            "causal_attention_level3",
-            q.dtype(),
-            cpu::level3::causal_attention(q, cache, position)
-        );
-    }
-    launch(&Params::causal(KERNEL, q, cache, position)?)
-}
-
-/// softmax(q·kᵀ/√D)·v: q (B, T, H, D), k and v (B, T, Hkv, D) → (B, T, H·D)
-///
-/// # Errors
-/// When shapes, strides, dtypes or devices do not agree.
-pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
-    let _span = trace::span("attention_level3");
-    let params = Params::full("attention_level3", q, k, v)?;
-    if on_cpu(q.device()) {
-        return dispatch!(
-            "attention_level3",
-            q.dtype(),
-            cpu::level3::attention(q, k, v)
-        );
-    }
-    launch(&params)
-}
 
 /// Bytes of shared memory that a block can have on every GPU since Turing.
 const SHARED: usize = 64 << 10;
@@ -62,7 +27,7 @@ pub(super) fn most_keys(head_dim: usize) -> usize {
     (SHARED / size_of::<f32>()).saturating_sub(rest(head_dim))
 }
 
-fn launch(params: &Params) -> Result<Tensor> {
+pub(super) fn launch(params: &Params) -> Result<Tensor> {
     let bytes = size_of::<f32>() * (rest(params.head_dim) + params.keys);
     if bytes > SHARED {
         let keys = most_keys(params.head_dim);
