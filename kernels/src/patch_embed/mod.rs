@@ -11,15 +11,17 @@
 
 pub(crate) mod calls;
 mod cpu;
-pub mod level3;
+mod level3_launch;
 pub mod level4;
 
 use candle_core::{DType, Result, Tensor};
 use operands::{Linear, Weight};
+use trace::span;
 
 use crate::cost::Cost;
-use crate::element::same_dtype;
+use crate::element::{dispatch, same_dtype};
 use crate::error::mismatch;
+use crate::launch::on_cpu;
 use crate::output;
 
 /// Pixels, w, b, class and positions in, y out; a product and an addition each step of B·n·C sums
@@ -143,6 +145,37 @@ fn check(kernel: &str, pixels: &Tensor, w: &Tensor, added: Added) -> Result<Shap
     fits("positions", positions, &[1, tokens, c])?;
     same_dtype(kernel, &[pixels, w, b, class, positions])?;
     Ok(shape)
+}
+
+/// Level 3: hand-written PTX on a GPU, and plain loops on a CPU.
+pub mod level3 {
+    use super::*;
+
+    /// pixels (B, 3, H, W), patch with weight (C, 3, P, P) and bias (C), class (1, 1, C), positions (1, 1 + n, C)
+    /// → (B, 1 + n, C)
+    ///
+    /// # Errors
+    /// When shapes, dtypes or devices do not agree, or the projection has no bias.
+    pub fn patch_embed(
+        pixels: &Tensor,
+        patch: &Linear,
+        class: &Tensor,
+        positions: &Tensor,
+    ) -> Result<Tensor> {
+        const KERNEL: &str = "patch_embed_level3";
+        let _span = span(KERNEL);
+        let (w, added) = operands(KERNEL, patch, class, positions)?;
+        let w = w.tensor();
+        let shape = check(KERNEL, pixels, w, added)?;
+        if on_cpu(pixels.device()) {
+            return dispatch!(
+                "patch_embed_level3",
+                pixels.dtype(),
+                cpu::level3::patch_embed(pixels, w, added, shape)
+            );
+        }
+        level3_launch::launch(pixels, w, added, shape)
+    }
 }
 
 #[cfg(test)]

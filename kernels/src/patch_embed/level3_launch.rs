@@ -1,11 +1,10 @@
 //! Level 3: the product's tile, its rows gathered from the image.
 
 use candle_core::{Result, Tensor};
-use operands::Linear;
 
-use super::{Added, Shape, cpu};
-use crate::element::{by_dtype, dispatch};
-use crate::launch::{Launch, Module, module, on_cpu};
+use super::{Added, Shape};
+use crate::element::by_dtype;
+use crate::launch::{Launch, Module, module};
 
 static MODULE: Module = module!("patch_embed/level3");
 static MODULE_BF16: Module = module!("patch_embed/level3_bf16");
@@ -13,34 +12,8 @@ static MODULE_BF16: Module = module!("patch_embed/level3_bf16");
 /// Rows and columns of y that a block computes.
 const TILE: usize = 32;
 
-/// pixels (B, 3, H, W), patch with weight (C, 3, P, P) and bias (C), class (1, 1, C), positions (1, 1 + n, C)
-/// → (B, 1 + n, C)
-///
-/// # Errors
-/// When shapes, dtypes or devices do not agree, or the projection has no bias.
-pub fn patch_embed(
-    pixels: &Tensor,
-    patch: &Linear,
-    class: &Tensor,
-    positions: &Tensor,
-) -> Result<Tensor> {
-    const KERNEL: &str = "patch_embed_level3";
-    let _span = trace::span(KERNEL);
-    let (w, added) = super::operands(KERNEL, patch, class, positions)?;
-    let w = w.tensor();
-    let shape = super::check(KERNEL, pixels, w, added)?;
-    if on_cpu(pixels.device()) {
-        return dispatch!(
-            "patch_embed_level3",
-            pixels.dtype(),
-            cpu::level3::patch_embed(pixels, w, added, shape)
-        );
-    }
-    launch(pixels, w, added, shape)
-}
-
 /// On a GPU.
-fn launch(pixels: &Tensor, w: &Tensor, added: Added, shape: Shape) -> Result<Tensor> {
+pub(super) fn launch(pixels: &Tensor, w: &Tensor, added: Added, shape: Shape) -> Result<Tensor> {
     let y = shape.output(pixels)?;
     let (rows, bytes) = (shape.rows(), y.dtype().size_in_bytes());
     let (height, width) = shape.image;
