@@ -4,8 +4,8 @@ use candle_core::{DType, Result, Tensor};
 use proptest::prelude::*;
 use rand::RngExt;
 
-use super::level4::{self, argmax, top_k};
-use super::level5;
+use super::level4::{argmax, top_k};
+use super::{level4_launch, level5};
 use crate::launch::on_cpu;
 use crate::output::poisoned;
 use crate::testing::{KernelFile, cases, devices, host, pairwise, rng, tolerance, uniform};
@@ -218,9 +218,9 @@ fn launches_have_the_threads_and_the_maximum_k_of_the_kernels() {
         "top_k_f32_level4",
         "top_k_bf16_level4",
     ] {
-        assert_eq!(file.max_threads(entry), level4::THREADS, "{entry}");
+        assert_eq!(file.max_threads(entry), level4_launch::THREADS, "{entry}");
     }
-    assert_eq!(file.constant("MAX_K"), level4::MAX_K);
+    assert_eq!(file.constant("MAX_K"), level4_launch::MAX_K);
     let file = KernelFile::read("next_token/level5", "sm_75");
-    assert_eq!(file.constant("MAX_K"), level4::MAX_K);
+    assert_eq!(file.constant("MAX_K"), level4_launch::MAX_K);
 }

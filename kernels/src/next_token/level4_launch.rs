@@ -2,10 +2,10 @@
 
 use candle_core::{DType, Result, Tensor};
 
-use super::{check, cpu, not_finite};
-use crate::element::{by_dtype, dispatch};
-use crate::error::{mismatch, unsupported};
-use crate::launch::{Launch, Module, module, on_cpu};
+use super::not_finite;
+use crate::element::by_dtype;
+use crate::error::unsupported;
+use crate::launch::{Launch, Module, module};
 use crate::output;
 
 static MODULE: Module = module!("next_token/level4", sm_75, sm_90);
@@ -16,20 +16,8 @@ pub(super) const THREADS: usize = 1024;
 /// The maximum k on a GPU, which is the number of tokens that the block sorts: `MAX_K` of `level4.cu`.
 pub(super) const MAX_K: usize = 1024;
 
-/// The index of the maximum of logits (V); of several equal ones the lowest.
-///
-/// # Errors
-/// When logits are not (V) of f32 or bf16, or one is NaN.
-pub fn argmax(logits: &Tensor) -> Result<u32> {
-    let _span = trace::span("argmax_level4");
-    let vocab = check("argmax_level4", logits)?;
-    if on_cpu(logits.device()) {
-        return dispatch!("argmax_level4", logits.dtype(), cpu::argmax(logits));
-    }
-    argmax_on_gpu(logits, vocab)
-}
-
-fn argmax_on_gpu(logits: &Tensor, vocab: usize) -> Result<u32> {
+/// Launches, and copies the token to the host.
+pub(super) fn argmax_on_gpu(logits: &Tensor, vocab: usize) -> Result<u32> {
     let token = output::tensor(1, DType::U32, logits.device())?;
     launch_argmax(logits, &token, vocab)?;
     let token = token.to_vec1::<u32>()?[0];
@@ -82,35 +70,8 @@ pub(super) fn launch_top_k(
         .launch()
 }
 
-/// The k most probable tokens of softmax(logits/temperature), with their probabilities; all of them where
-/// there are fewer. logits (V), k from 1, temperature above 0.
-///
-/// # Errors
-/// When logits are not (V) of f32 or bf16, when one is NaN or ∞, or when k is 0 or, on a GPU, above 1024.
-pub fn top_k(logits: &Tensor, k: usize, temperature: f64) -> Result<Vec<(u32, f32)>> {
-    let _span = trace::span("top_k_level4");
-    let vocab = check("top_k_level4", logits)?;
-    let k = k.min(vocab);
-    if k == 0 {
-        return Err(mismatch("top_k_level4", "k of at least 1", k));
-    }
-    let tokens = if on_cpu(logits.device()) {
-        dispatch!(
-            "top_k_level4",
-            logits.dtype(),
-            cpu::top_k(logits, k, temperature)
-        )?
-    } else {
-        top_k_on_gpu(logits, vocab, k, temperature)?
-    };
-    if tokens.iter().all(|(_, p)| p.is_finite()) {
-        Ok(tokens)
-    } else {
-        Err(not_finite("top_k_level4"))
-    }
-}
-
-fn top_k_on_gpu(
+/// Launches, and copies the tokens and their probabilities to the host.
+pub(super) fn top_k_on_gpu(
     logits: &Tensor,
     vocab: usize,
     k: usize,
