@@ -17,7 +17,7 @@
 
 pub(crate) mod calls;
 mod cpu;
-pub mod level4;
+mod level4_launch;
 mod packed;
 
 pub use packed::Ternary;
@@ -25,7 +25,9 @@ pub use packed::Ternary;
 use candle_core::{D, DType, Result, Tensor};
 
 use crate::cost::Cost;
+use crate::element::dispatch;
 use crate::error::mismatch;
+use crate::launch::on_cpu;
 
 /// x in, y out, two bits per weight and a scale per row; an addition per weight and a multiplication per element of y.
 pub fn cost(m: usize, n: usize, k: usize, dtype: DType) -> Cost {
@@ -57,6 +59,43 @@ struct Sizes {
     n: usize,
     k: usize,
     y: Vec<usize>,
+}
+
+/// Level 4: CUDA C++ on a GPU, and SIMD lanes on a CPU.
+pub mod level4 {
+    use super::*;
+
+    /// y (…, N) like x (…, K), by tables of the sums of neighbouring activations.
+    ///
+    /// # Errors
+    /// When shapes, dtypes or devices do not agree, or when x is not contiguous.
+    pub fn lut(x: &Tensor, w: &Ternary) -> Result<Tensor> {
+        let sizes = check("ternary_linear_lut_level4", x, w)?;
+        if on_cpu(x.device()) {
+            return dispatch!(
+                "ternary_linear_lut_level4",
+                x.dtype(),
+                cpu::lut(x, w, &sizes)
+            );
+        }
+        level4_launch::launch_lut(x, w, &sizes)
+    }
+
+    /// y (…, N) like x (…, K), with each row of x rounded to 8 bits.
+    ///
+    /// # Errors
+    /// When shapes, dtypes or devices do not agree, or when x is not contiguous.
+    pub fn dp4a(x: &Tensor, w: &Ternary) -> Result<Tensor> {
+        let sizes = check("ternary_linear_dp4a_level4", x, w)?;
+        if on_cpu(x.device()) {
+            return dispatch!(
+                "ternary_linear_dp4a_level4",
+                x.dtype(),
+                cpu::dp4a(x, w, &sizes)
+            );
+        }
+        level4_launch::launch_dp4a(x, w, &sizes)
+    }
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 
 use candle_core::{DType, Result, Tensor};
 
-use super::{Sizes, Ternary, cpu};
-use crate::element::{by_dtype, dispatch};
-use crate::launch::{Launch, Module, module, on_cpu};
+use super::{Sizes, Ternary};
+use crate::element::by_dtype;
+use crate::launch::{Launch, Module, module};
 use crate::output;
 
 static LUT: Module = module!("ternary_linear/level4_lut", sm_75);
@@ -25,24 +25,8 @@ const MAX_ROWS_IN_ONE_LAUNCH: usize = 4;
 /// Shared memory that every GPU grants a block.
 const MAX_SMEM: usize = 48 << 10;
 
-/// y (…, N) like x (…, K), by tables of the sums of neighbouring activations.
-///
-/// # Errors
-/// When shapes, dtypes or devices do not agree, or when x is not contiguous.
-pub fn lut(x: &Tensor, w: &Ternary) -> Result<Tensor> {
-    let sizes = super::check("ternary_linear_lut_level4", x, w)?;
-    if on_cpu(x.device()) {
-        return dispatch!(
-            "ternary_linear_lut_level4",
-            x.dtype(),
-            cpu::lut(x, w, &sizes)
-        );
-    }
-    launch_lut(x, w, &sizes)
-}
-
 /// x (M, K), w (N, K) → y (M, N), on a GPU.
-fn launch_lut(x: &Tensor, w: &Ternary, sizes: &Sizes) -> Result<Tensor> {
+pub(super) fn launch_lut(x: &Tensor, w: &Ternary, sizes: &Sizes) -> Result<Tensor> {
     let y = output::tensor(sizes.y.as_slice(), x.dtype(), x.device())?;
     let entry = by_dtype(
         "ternary_linear_lut_level4",
@@ -75,24 +59,8 @@ fn row_blocks<'a>(
         .u32(w.stride())
 }
 
-/// y (…, N) like x (…, K), with each row of x rounded to 8 bits.
-///
-/// # Errors
-/// When shapes, dtypes or devices do not agree, or when x is not contiguous.
-pub fn dp4a(x: &Tensor, w: &Ternary) -> Result<Tensor> {
-    let sizes = super::check("ternary_linear_dp4a_level4", x, w)?;
-    if on_cpu(x.device()) {
-        return dispatch!(
-            "ternary_linear_dp4a_level4",
-            x.dtype(),
-            cpu::dp4a(x, w, &sizes)
-        );
-    }
-    launch_dp4a(x, w, &sizes)
-}
-
 /// x (M, K), w (N, K) → y (M, N), on a GPU.
-fn launch_dp4a(x: &Tensor, w: &Ternary, sizes: &Sizes) -> Result<Tensor> {
+pub(super) fn launch_dp4a(x: &Tensor, w: &Ternary, sizes: &Sizes) -> Result<Tensor> {
     let y = output::tensor(sizes.y.as_slice(), x.dtype(), x.device())?;
     // A byte for each activation, rounded up to what a warp reads at a time.
     let q_bytes = 4 * w.stride().next_multiple_of(512);
