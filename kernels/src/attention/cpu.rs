@@ -23,13 +23,13 @@ use crate::output;
 
 /// Rows of D channels of q, k or v.
 #[derive(Clone, Copy)]
-pub(crate) struct Rows<'a, T> {
+pub(crate) struct HeadRows<'a, T> {
     pub data: &'a [T],
     pub strides: Strides,
     pub head_dim: usize,
 }
 
-impl<'a, T: Element> Rows<'a, T> {
+impl<'a, T: Element> HeadRows<'a, T> {
     /// Rows of x (B, T, H, D), whose memory from the first to the last element is `data`.
     pub fn new(x: &Tensor, data: &'a [T]) -> Result<Self> {
         Ok(Self {
@@ -59,12 +59,12 @@ fn full<T: Element>(
     q: &Tensor,
     k: &Tensor,
     v: &Tensor,
-    attend: impl FnOnce(Queries<T>, Rows<T>, Rows<T>) -> Result<Tensor>,
+    attend: impl FnOnce(Queries<T>, HeadRows<T>, HeadRows<T>) -> Result<Tensor>,
 ) -> Result<Tensor> {
     let (batch, tokens, heads, _) = q.dims4()?;
     let (q_data, k_data, v_data) = (Slice::strided(q)?, Slice::strided(k)?, Slice::strided(v)?);
     let queries = Queries {
-        rows: Rows::new(q, &q_data)?,
+        rows: HeadRows::new(q, &q_data)?,
         batch,
         tokens,
         heads,
@@ -72,7 +72,11 @@ fn full<T: Element>(
         keys: tokens,
         visible_to_first: tokens,
     };
-    attend(queries, Rows::new(k, &k_data)?, Rows::new(v, &v_data)?)
+    attend(
+        queries,
+        HeadRows::new(k, &k_data)?,
+        HeadRows::new(v, &v_data)?,
+    )
 }
 
 /// Causal attention: q (B, T, H, D) for the queries from `position` on; `attend` gets its rows.
@@ -85,7 +89,7 @@ fn causal<T: Element>(
     let (batch, tokens, heads, _) = q.dims4()?;
     let data = Slice::strided(q)?;
     let queries = Queries {
-        rows: Rows::new(q, &data)?,
+        rows: HeadRows::new(q, &data)?,
         batch,
         tokens,
         heads,
@@ -99,7 +103,7 @@ fn causal<T: Element>(
 /// Queries of an op, and how many keys each attends to.
 #[derive(Clone, Copy)]
 struct Queries<'a, T> {
-    rows: Rows<'a, T>,
+    rows: HeadRows<'a, T>,
     batch: usize,
     tokens: usize,
     heads: usize,

@@ -21,7 +21,7 @@ pub mod level5;
 mod params;
 
 pub use cache::Cache;
-pub(crate) use cpu::{KeyStream, Rows};
+pub(crate) use cpu::{HeadRows, KeyStream};
 use params::Params;
 pub(crate) use params::strides;
 

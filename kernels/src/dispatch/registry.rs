@@ -94,8 +94,8 @@ impl<F> Registry<F> {
         facts: &'static Facts,
     ) -> candle_core::Result<Picked<'static, F>> {
         let known = memo::recall(problem, facts, || self.find(problem, facts));
-        let (why, place) = known.ok_or_else(|| no_kernel(problem))?;
-        let entry = &self.entries[place];
+        let (why, index) = known.ok_or_else(|| no_kernel(problem))?;
+        let entry = &self.entries[index];
         Ok(Picked { entry, why })
     }
 

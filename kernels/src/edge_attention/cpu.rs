@@ -16,13 +16,13 @@ use crate::output;
 
 /// Rows of a matrix, or of a view with any stride between rows.
 #[derive(Clone, Copy)]
-struct Rows<'a, T> {
+struct StridedRows<'a, T> {
     elements: &'a [T],
     stride: usize,
     len: usize,
 }
 
-impl<'a, T> Rows<'a, T> {
+impl<'a, T> StridedRows<'a, T> {
     fn new(elements: &'a [T], x: &Tensor) -> Self {
         Self {
             elements,
@@ -41,15 +41,15 @@ impl<'a, T> Rows<'a, T> {
 #[derive(Clone, Copy)]
 struct Inputs<'a, T> {
     size: Size,
-    q: Rows<'a, T>,        // (N, H·D), as are the next four
-    k: Rows<'a, T>,        //
-    v: Rows<'a, T>,        //
-    skip: Rows<'a, T>,     //
-    residual: Rows<'a, T>, //
-    edges: Rows<'a, T>,    // (E, Fe)
-    w: Rows<'a, T>,        // (H·D, Fe)
-    row_ptr: &'a [u32],    // (N + 1)
-    col_idx: &'a [u32],    // (E)
+    q: StridedRows<'a, T>,        // (N, H·D), as are the next four
+    k: StridedRows<'a, T>,        //
+    v: StridedRows<'a, T>,        //
+    skip: StridedRows<'a, T>,     //
+    residual: StridedRows<'a, T>, //
+    edges: StridedRows<'a, T>,    // (E, Fe)
+    w: StridedRows<'a, T>,        // (H·D, Fe)
+    row_ptr: &'a [u32],           // (N + 1)
+    col_idx: &'a [u32],           // (E)
 }
 
 impl<T> Inputs<'_, T> {
@@ -111,7 +111,7 @@ where
         .iter()
         .map(|x| Slice::strided(x))
         .collect::<Result<_>>()?;
-    let rows = |i: usize| Rows::new(&slices[i], views[i]);
+    let rows = |i: usize| StridedRows::new(&slices[i], views[i]);
     let row_ptr = Slice::<u32>::new(&params.graph.row_ptr)?;
     let col_idx = Slice::<u32>::new(&params.graph.col_idx)?;
     check_graph(&row_ptr, &col_idx)?;

@@ -14,7 +14,7 @@ use crate::dispatch::Picked;
 
 pub use call::Call;
 pub use registry::REGISTRY;
-pub use tile::Tile;
+pub use tile::BlockTile;
 pub(crate) use tile::{TILES, can};
 
 /// An implementation of A·B + b.
@@ -31,7 +31,7 @@ pub enum Run {
     /// Element by element, on a CPU.
     Scalar,
     /// A kernel of `level5.cu`.
-    Tile(Tile),
+    Tile(BlockTile),
 }
 
 /// A·B + b: A (…, M, K), B (…, K, N), b (N) or none → (…, M, N), by the entry that the registry picks.

@@ -32,11 +32,11 @@ pub fn top_k<T: Element>(logits: &Tensor, k: usize, temperature: f64) -> Result<
     };
     let scale = (1. / temperature) as f32;
     let sum = Arch::new().dispatch(ExpSum { x: &x, max, scale });
-    let mut kept = Arch::new().dispatch(Greatest { x: &x, k });
-    for (_, x) in &mut kept {
+    let mut candidates = Arch::new().dispatch(Greatest { x: &x, k });
+    for (_, x) in &mut candidates {
         *x = math::exp((*x - max) * scale) / sum;
     }
-    Ok(kept)
+    Ok(candidates)
 }
 
 /// The maximum, if no logit is NaN.
@@ -114,8 +114,8 @@ impl<T: Element> WithSimd for Greatest<'_, T> {
     fn with_simd<S: Simd>(self, simd: S) -> Self::Output {
         let Self { x, k } = self;
         let (first, rest) = x.split_at(k.min(x.len()));
-        let mut kept: Vec<(u32, f32)> = (0..).zip(first.iter().map(|x| x.widen())).collect();
-        let mut least = least_of(&mut kept, k);
+        let mut candidates: Vec<(u32, f32)> = (0..).zip(first.iter().map(|x| x.widen())).collect();
+        let mut least = least_of(&mut candidates, k);
         for (n, register) in rest.chunks(S::F32_LANES).enumerate() {
             let lanes = lanes::load_or(simd, register, f32::NEG_INFINITY);
             let greater = simd.greater_than_f32s(lanes, simd.splat_f32s(least));
@@ -125,21 +125,21 @@ impl<T: Element> WithSimd for Greatest<'_, T> {
             let start = k + n * S::F32_LANES;
             let indexed = (start as u32..).zip(register.iter().map(|x| x.widen()));
             // An equal logit comes later than the kept ones, so it is dropped.
-            kept.extend(indexed.filter(|&(_, x)| x > least));
-            if kept.len() >= 2 * k {
-                least = least_of(&mut kept, k);
+            candidates.extend(indexed.filter(|&(_, x)| x > least));
+            if candidates.len() >= 2 * k {
+                least = least_of(&mut candidates, k);
             }
         }
-        least_of(&mut kept, k);
-        kept.sort_unstable_by(descending);
-        kept
+        least_of(&mut candidates, k);
+        candidates.sort_unstable_by(descending);
+        candidates
     }
 }
 
 /// Keeps the k largest, in any order, and returns their minimum.
-fn least_of(kept: &mut Vec<(u32, f32)>, k: usize) -> f32 {
-    let (_, &mut (_, least), _) = kept.select_nth_unstable_by(k - 1, descending);
-    kept.truncate(k);
+fn least_of(candidates: &mut Vec<(u32, f32)>, k: usize) -> f32 {
+    let (_, &mut (_, least), _) = candidates.select_nth_unstable_by(k - 1, descending);
+    candidates.truncate(k);
     least
 }
 

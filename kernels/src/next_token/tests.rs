@@ -87,16 +87,27 @@ proptest! {
 
 /// Draws from (token, probability), in descending order: keeps those that reach `top_p`, and returns where
 /// the sum passes `uniform`.
-fn drawn(kept: &[(u32, f32)], uniform: f64, top_p: f64) -> u32 {
-    let sum = |n: usize| kept[..n].iter().map(|&(_, p)| f64::from(p)).sum::<f64>();
-    let reaches = |n: &usize| sum(*n) >= top_p * sum(kept.len());
-    let n = (1..=kept.len()).find(reaches).unwrap_or(kept.len());
+fn drawn(most_probable: &[(u32, f32)], uniform: f64, top_p: f64) -> u32 {
+    let sum = |n: usize| {
+        most_probable[..n]
+            .iter()
+            .map(|&(_, p)| f64::from(p))
+            .sum::<f64>()
+    };
+    let reaches = |n: &usize| sum(*n) >= top_p * sum(most_probable.len());
+    let n = (1..=most_probable.len())
+        .find(reaches)
+        .unwrap_or(most_probable.len());
     let mut left = uniform * sum(n);
     let passes = |&&(_, p): &&(u32, f32)| {
         left -= f64::from(p);
         left < 0.
     };
-    kept[..n].iter().find(passes).unwrap_or(&kept[n - 1]).0
+    most_probable[..n]
+        .iter()
+        .find(passes)
+        .unwrap_or(&most_probable[n - 1])
+        .0
 }
 
 #[test]
@@ -115,14 +126,14 @@ fn a_draw_equals_the_hosts() -> Result<()> {
         ] {
             let (logits, _) = uniform(&mut rng, &[vocab], dtype, &device)?;
             let temperature = rng.random_range(0.1..2.);
-            let kept = top_k(&logits, k, temperature)?;
+            let most_probable = top_k(&logits, k, temperature)?;
             let token = Tensor::full(u32::MAX, 1, &device)?;
             for top_p in [f64::INFINITY, 0.9, 0.3, 0.] {
                 for at in [0., rng.random(), rng.random(), 1. - f64::EPSILON / 2.] {
                     let chance = Tensor::new(&[at, top_p], &device)?;
                     level5::draw(&logits, k, temperature, &chance, &token)?;
                     let found = token.to_vec1::<u32>()?[0];
-                    let expected = drawn(&kept, at, top_p);
+                    let expected = drawn(&most_probable, at, top_p);
                     assert_eq!(found, expected, "V {vocab} k {k} top_p {top_p} at {at}");
                 }
             }
@@ -197,7 +208,7 @@ fn level_2_handles_more_tokens_than_a_block_sorts() -> Result<()> {
     for device in devices() {
         let logits = Tensor::rand(0f32, 1., 2000, &device)?;
         match (top_k(&logits, 1025, 1.), on_cpu(&device)) {
-            (Ok(kept), true) => assert_eq!(kept.len(), 1025),
+            (Ok(most_probable), true) => assert_eq!(most_probable.len(), 1025),
             (Err(error), false) => {
                 let expected = "top_k_level4: expected k up to 1024, found 1025; level 2 can";
                 assert!(error.to_string().contains(expected), "{error}");

@@ -26,8 +26,8 @@ struct Patches<'a, T> {
 impl<T: Element> Patches<'_, T> {
     /// Copies the patch of y's row `row`, K pixels; zeros for a class token.
     fn copy(&self, row: usize, to: &mut [MaybeUninit<f32>]) {
-        let (image, place) = (row / self.shape.tokens(), row % self.shape.tokens());
-        let Some(patch) = place.checked_sub(1) else {
+        let (image, token) = (row / self.shape.tokens(), row % self.shape.tokens());
+        let Some(patch) = token.checked_sub(1) else {
             return to.fill(MaybeUninit::new(0.));
         };
         let (p, (height, width)) = (self.shape.patch, self.shape.image);

@@ -41,10 +41,10 @@ fn oracle(case: Case, pixels: &[f64], w: &[f64], added: [&[f64]; 3]) -> Expected
             values.push(class[j] + positions[j]);
             scales.push(class[j].abs() + positions[j].abs());
         }
-        for (place, j) in (0..rows * columns).flat_map(|place| (0..c).map(move |j| (place, j))) {
-            let position = positions[(1 + place) * c + j];
+        for (patch, j) in (0..rows * columns).flat_map(|patch| (0..c).map(move |j| (patch, j))) {
+            let position = positions[(1 + patch) * c + j];
             let (mut value, mut scale) = (b[j] + position, b[j].abs() + position.abs());
-            let (top, left) = (place / columns * p, place % columns * p);
+            let (top, left) = (patch / columns * p, patch % columns * p);
             for i in 0..3 * p * p {
                 let (colour, y, x) = (i / (p * p), i / p % p, i % p);
                 let pixel = pixels[((image * 3 + colour) * height + top + y) * width + left + x];

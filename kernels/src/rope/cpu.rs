@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 use candle_core::{Device, Result, Tensor};
 
 use super::Params;
-use crate::attention::{Cache, KeyStream, Rows};
+use crate::attention::{Cache, HeadRows, KeyStream};
 use crate::cpu::Slice;
 use crate::cpu::parallel::{self, Threads};
 use crate::element::Element;
@@ -20,9 +20,9 @@ const TOKENS: usize = 64;
 /// Operands of the rotation and the append.
 #[derive(Clone, Copy)]
 struct Inputs<'a, T> {
-    q: Rows<'a, T>,
-    k: Rows<'a, T>,
-    v: Rows<'a, T>,
+    q: HeadRows<'a, T>,
+    k: HeadRows<'a, T>,
+    v: HeadRows<'a, T>,
     /// (T, D/2)
     cos: &'a [T],
     sin: &'a [T],
@@ -81,9 +81,9 @@ fn rope_append<T: Element>(
     );
     let (cos, sin) = (Slice::new(x.cos)?, Slice::new(x.sin)?);
     let inputs = Inputs {
-        q: Rows::new(x.q, &q)?,
-        k: Rows::new(x.k, &k)?,
-        v: Rows::new(x.v, &v)?,
+        q: HeadRows::new(x.q, &q)?,
+        k: HeadRows::new(x.k, &k)?,
+        v: HeadRows::new(x.v, &v)?,
         cos: &cos,
         sin: &sin,
         tokens,

@@ -30,9 +30,9 @@ pub fn cost(
     head_dim: usize,
     dtype: DType,
 ) -> Cost {
-    let moved = 2 * batch * tokens * (heads + 2 * kv_heads) * head_dim;
+    let elements = 2 * batch * tokens * (heads + 2 * kv_heads) * head_dim;
     let rotated = batch * tokens * (heads + kv_heads) * head_dim;
-    Cost::new(moved + tokens * head_dim, dtype, 3 * rotated)
+    Cost::new(elements + tokens * head_dim, dtype, 3 * rotated)
 }
 
 /// The tensors that are rotated and appended, and their angles.

@@ -21,7 +21,7 @@ use crate::output;
 
 /// Level 3: plain loops.
 pub fn level3<T: Element>(x: &Tensor, scale: f64) -> Result<Tensor> {
-    each_row(x, |task: Rows<T>| {
+    each_row(x, |task: SoftmaxRows<T>| {
         loops::widest(
             #[inline(always)]
             || {
@@ -54,12 +54,12 @@ fn row<T: Element>(x: &[T], scale: f32, e: &mut [MaybeUninit<f32>], y: &mut [May
 
 /// Level 4: explicit SIMD lanes.
 pub fn level4<T: Element>(x: &Tensor, scale: f64) -> Result<Tensor> {
-    each_row(x, |task: Rows<T>| {
+    each_row(x, |task: SoftmaxRows<T>| {
         Arch::new().dispatch(InLanes(task, scale as f32))
     })
 }
 
-struct InLanes<'a, T>(Rows<'a, T>, f32);
+struct InLanes<'a, T>(SoftmaxRows<'a, T>, f32);
 
 impl<T: Element> WithSimd for InLanes<'_, T> {
     type Output = ();
@@ -120,13 +120,13 @@ fn row_in_lanes<S: Simd, T: Element>(
 }
 
 /// Some rows of x and y.
-struct Rows<'a, T> {
+struct SoftmaxRows<'a, T> {
     x: &'a [T],
     y: &'a mut [MaybeUninit<T>],
     c: usize,
 }
 
-impl<T: Element> Rows<'_, T> {
+impl<T: Element> SoftmaxRows<'_, T> {
     /// Calls `f(x, e, y)` for each row; e is the buffer of its exponentials.
     #[inline(always)]
     fn each(self, mut f: impl FnMut(&[T], &mut [MaybeUninit<f32>], &mut [MaybeUninit<T>])) {
@@ -137,13 +137,13 @@ impl<T: Element> Rows<'_, T> {
     }
 }
 
-fn each_row<T: Element>(x: &Tensor, task: impl Fn(Rows<T>) + Send + Sync) -> Result<Tensor> {
+fn each_row<T: Element>(x: &Tensor, task: impl Fn(SoftmaxRows<T>) + Send + Sync) -> Result<Tensor> {
     let (rows, c) = rows(x)?;
     let n = parallel::rows_per_task(rows, c) * c.max(1);
     let mut y = output::uninit::<T>(rows * c);
     let from = Slice::<T>::new(x)?;
     let pieces = from.chunks(n).zip(y.chunks_mut(n));
-    parallel::for_each(pieces.map(|(x, y)| Rows { x, y, c }), task);
+    parallel::for_each(pieces.map(|(x, y)| SoftmaxRows { x, y, c }), task);
     // SAFETY: the tasks cover all rows, and write each.
     let y = unsafe { y.assume_init() }.into_vec();
     Tensor::from_vec(y, x.shape(), x.device())

@@ -14,7 +14,7 @@ use crate::element::Element;
 use crate::output;
 
 /// Some rows of the weights.
-struct Rows<'a> {
+struct WeightRows<'a> {
     /// (rows, stride) bytes
     codes: &'a [u8],
     /// (rows)
@@ -22,7 +22,7 @@ struct Rows<'a> {
     stride: usize,
 }
 
-impl Rows<'_> {
+impl WeightRows<'_> {
     /// Iterates over the bytes of each row.
     fn iter(&self) -> std::slice::ChunksExact<'_, u8> {
         self.codes.chunks_exact(self.stride)
@@ -37,7 +37,7 @@ fn product<T: Element>(
     sizes: &Sizes,
     w: &Ternary,
     threads: bool,
-    block: impl Fn(&Rows, &mut [f32]) + Sync,
+    block: impl Fn(&WeightRows, &mut [f32]) + Sync,
 ) -> Result<Tensor> {
     let (m, n) = (sizes.m, sizes.n);
     if m * n == 0 {
@@ -52,7 +52,7 @@ fn product<T: Element>(
             let stride = w.stride();
             let codes = &codes[range.start * stride..range.end * stride];
             let scales = &scales[range];
-            let rows = Rows {
+            let rows = WeightRows {
                 codes,
                 scales,
                 stride,

@@ -32,7 +32,7 @@ pub struct Step {
     module: Module,
     /// Name in errors and lists.
     name: &'static str,
-    launch: fn(&'static Step, &Operands) -> Result<()>,
+    launch: fn(&'static Step, &AttentionOperands) -> Result<()>,
 }
 
 /// All steps.
@@ -51,7 +51,7 @@ const fn step(
     idea: &'static str,
     module: Module,
     name: &'static str,
-    launch: fn(&'static Step, &Operands) -> Result<()>,
+    launch: fn(&'static Step, &AttentionOperands) -> Result<()>,
 ) -> Step {
     Step {
         number,
@@ -63,7 +63,7 @@ const fn step(
 }
 
 /// Operands that agree, and the result.
-struct Operands<'a> {
+struct AttentionOperands<'a> {
     q: &'a Tensor,
     k: &'a Tensor,
     v: &'a Tensor,
@@ -105,7 +105,7 @@ impl Step {
         let y = output::tensor((heads, queries, d), DType::F32, q.device())?;
         (self.launch)(
             self,
-            &Operands {
+            &AttentionOperands {
                 q,
                 k,
                 v,
@@ -142,7 +142,7 @@ impl Step {
 }
 
 /// The scores, their softmax, and the weighted sum of the values.
-fn step1(step: &'static Step, x: &Operands) -> Result<()> {
+fn step1(step: &'static Step, x: &AttentionOperands) -> Result<()> {
     let shape = (x.heads, x.queries, x.keys);
     let scores = output::tensor(shape, DType::F32, x.q.device())?;
     let weights = output::tensor(shape, DType::F32, x.q.device())?;
@@ -175,21 +175,21 @@ fn step1(step: &'static Step, x: &Operands) -> Result<()> {
 }
 
 /// A block per query.
-fn step2(step: &'static Step, x: &Operands) -> Result<()> {
+fn step2(step: &'static Step, x: &AttentionOperands) -> Result<()> {
     fused(step, x, x.queries).smem(x.keys * 4).launch()
 }
 
 /// A warp per query, four in a block.
-fn step3(step: &'static Step, x: &Operands) -> Result<()> {
+fn step3(step: &'static Step, x: &AttentionOperands) -> Result<()> {
     fused(step, x, x.queries.div_ceil(4)).launch()
 }
 
 /// A block per 64 queries.
-fn tile(step: &'static Step, x: &Operands) -> Result<()> {
+fn tile(step: &'static Step, x: &AttentionOperands) -> Result<()> {
     fused(step, x, x.queries.div_ceil(64)).launch()
 }
 
-fn fused<'a>(step: &'static Step, x: &Operands<'a>, blocks: usize) -> Launch<'a> {
+fn fused<'a>(step: &'static Step, x: &AttentionOperands<'a>, blocks: usize) -> Launch<'a> {
     Launch::new(&step.module, step.name)
         .grid(blocks, x.heads, 1)
         .block(128, 1, 1)
@@ -205,7 +205,7 @@ fn fused<'a>(step: &'static Step, x: &Operands<'a>, blocks: usize) -> Launch<'a>
 const ENOUGH_BLOCKS: usize = 264;
 
 /// Chunks of the keys, and what joins them.
-fn step6(step: &'static Step, x: &Operands) -> Result<()> {
+fn step6(step: &'static Step, x: &AttentionOperands) -> Result<()> {
     // As many chunks as make the GPU busy, each of whole groups of 128 keys, which a block takes at once.
     let wanted = ENOUGH_BLOCKS.div_ceil(x.heads * x.queries).max(1);
     let keys = x.keys.div_ceil(wanted).next_multiple_of(128);

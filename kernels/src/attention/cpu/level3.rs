@@ -11,7 +11,7 @@ use candle_core::{Result, Tensor};
 use pulp::{Simd, WithSimd};
 
 use super::slots::{BLOCK, Keys};
-use super::{Queries, Rows, Slots, Task, causal, full, widest};
+use super::{HeadRows, Queries, Slots, Task, causal, full, widest};
 use crate::attention::Cache;
 use crate::cpu::{loops, math, parallel};
 use crate::element::Element;
@@ -35,7 +35,7 @@ pub fn causal_attention<T: Element>(q: &Tensor, cache: &Cache, position: usize) 
 
 /// Copies the keys and values of each head together, as in a cache. Strided rows of k and v would map to few
 /// sets of the L1 cache.
-fn gathered<T: Element>(queries: &Queries<T>, k: Rows<T>, v: Rows<T>) -> Slots<T> {
+fn gathered<T: Element>(queries: &Queries<T>, k: HeadRows<T>, v: HeadRows<T>) -> Slots<T> {
     let heads = queries.kv_heads;
     let mut slots = Slots::new(queries.batch, queries.keys, heads, k.head_dim);
     parallel::for_each(slots.streams().enumerate(), |(i, (mut keys, values))| {
@@ -64,7 +64,7 @@ fn attend<T: Element>(queries: Queries<T>, slots: &Slots<T>) -> Result<Tensor> {
 struct Loops<'a, T> {
     queries: Queries<'a, T>,
     keys: &'a Keys<T>,
-    values: Rows<'a, T>,
+    values: HeadRows<'a, T>,
     task: Task<'a, T>,
 }
 

@@ -1,7 +1,7 @@
 //! The keys and values of a cache on a CPU.
 
 use super::super::params::Strides;
-use super::Rows;
+use super::HeadRows;
 use crate::element::Element;
 
 /// Keys per block: four of the widest registers.
@@ -34,9 +34,9 @@ impl<T: Element> Slots<T> {
     }
 
     /// Returns the values, (B, Hkv, positions, D).
-    pub fn values(&self) -> Rows<'_, T> {
+    pub fn values(&self) -> HeadRows<'_, T> {
         let stream = self.keys.stream();
-        Rows {
+        HeadRows {
             data: &self.values,
             strides: Strides {
                 batch: self.keys.heads * stream,

@@ -159,14 +159,14 @@ fn narrower_registers_give_the_same_result() -> Result<()> {
 }
 
 /// A matmul of `rows` rows in N registers and its sums in f64; b ends with its last row.
-struct Tile<T, const N: usize> {
+struct TestTile<T, const N: usize> {
     rows: usize,
     steps: usize,
     a: Vec<f32>,
     b: Vec<T>,
 }
 
-impl<T: Stored, const N: usize> WithSimd for &Tile<T, N> {
+impl<T: Stored, const N: usize> WithSimd for &TestTile<T, N> {
     type Output = ();
 
     #[inline(always)]
@@ -206,7 +206,7 @@ fn tile<T: Stored, const N: usize>(rows: usize, b_step: usize) {
     let mut draw = || rng.random::<f32>() - 0.5;
     let a = (0..rows * steps).map(|_| draw()).collect();
     let b = (0..b_step * steps).map(|_| T::narrow(draw())).collect();
-    let tile = Tile::<T, N> { rows, steps, a, b };
+    let tile = TestTile::<T, N> { rows, steps, a, b };
     pulp::Arch::new().dispatch(&tile);
     narrow(&tile);
     Scalar::new().vectorize(&tile);

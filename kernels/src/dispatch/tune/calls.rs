@@ -116,7 +116,7 @@ fn matmuls(problem: &Problem, device: &Device, facts: &Facts) -> Result<Vec<Call
 }
 
 /// x, w with its bias, and a residual.
-type Operands = (Tensor, Linear, Option<Tensor>);
+type LinearOperands = (Tensor, Linear, Option<Tensor>);
 
 fn linears(problem: &Problem, device: &Device, facts: &Facts) -> Result<Vec<CallOn>> {
     let Problem {
@@ -133,7 +133,7 @@ fn linears(problem: &Problem, device: &Device, facts: &Facts) -> Result<Vec<Call
     let bytes = dtype.size_in_bytes() * (rows + m) * k;
     let all = (0..sets(bytes)).map(one).collect::<Result<Vec<_>>>()?;
     let all = Rc::new(all);
-    let product = move |(x, w, residual): &Operands, run: Option<linear::Run>| {
+    let product = move |(x, w, residual): &LinearOperands, run: Option<linear::Run>| {
         let call = match (op, residual) {
             (Op::LinearGelu, _) => linear::Call::gelu(x, w)?,
             (Op::LinearSwiglu, _) => linear::Call::swiglu(x, w)?,

@@ -8,7 +8,7 @@ use candle_core::CpuStorageRef;
 use pulp::{Arch, Simd, WithSimd};
 
 use super::panels::{Panels, Stored};
-use super::tile::{MAX_ROWS, Strip, Sums, max_rows, tile};
+use super::tile::{Accumulators, MAX_ROWS, Strip, max_rows, tile};
 use super::{Rectangle, rectangles, threads};
 use crate::cpu::parallel::{self, Threads};
 use crate::element::Element;
@@ -17,7 +17,7 @@ use crate::output;
 /// Computes y = epilogue(x·wᵀ), y (M, N); `x` returns the requested rows of x. Uses the given number of
 /// threads, or as many as the work is worth.
 pub fn product<'x, T: Stored>(
-    x: impl Fn(Range<usize>) -> Rows<'x> + Send + Sync,
+    x: impl Fn(Range<usize>) -> InputRows<'x> + Send + Sync,
     w: &Panels,
     epilogue: &impl Epilogue<T>,
     y: &mut [MaybeUninit<T>],
@@ -78,7 +78,7 @@ fn plan(m: usize, w: &Panels, threads: usize) -> (usize, usize) {
 }
 
 /// Rows of x in f32.
-pub struct Rows<'a> {
+pub struct InputRows<'a> {
     /// Row after row.
     pub x: Cow<'a, [f32]>,
     /// Distance between rows.
@@ -91,7 +91,7 @@ const SAME_SET: usize = 1024;
 /// Elements per cache line.
 const LINE: usize = 16;
 
-impl<'a> Rows<'a> {
+impl<'a> InputRows<'a> {
     /// Rows of x (rows, K) in place, or a copy if the dtype differs or the rows would evict each other from
     /// the cache.
     pub fn new<T: Element>(x: &'a [T], k: usize) -> Self {
@@ -131,7 +131,7 @@ impl<'a> Rows<'a> {
 
 /// A rectangle of y and its operands.
 struct Block<'a, T, E> {
-    x: Rows<'a>,
+    x: InputRows<'a>,
     w: &'a Panels,
     epilogue: &'a E,
     y: Rectangle<'a, MaybeUninit<T>>,
@@ -144,7 +144,7 @@ impl<T: Stored, E: Epilogue<T>> WithSimd for Block<'_, T, E> {
     fn with_simd<S: Simd>(self, simd: S) {
         let Self { x, w, epilogue, y } = self;
         let (row, column, mut y) = (y.row, y.column, y.rows);
-        let mut sums: Sums<S> = [[simd.splat_f32s(0.); 2]; MAX_ROWS];
+        let mut sums: Accumulators<S> = [[simd.splat_f32s(0.); 2]; MAX_ROWS];
         for from in (0..y[0].len()).step_by(w.width) {
             let to = y[0].len().min(from + w.width);
             let panel = T::steps::<S>(w.get((column + from) / w.width));

@@ -14,7 +14,7 @@ use std::ops::Range;
 use candle_core::{Device, Result, Tensor};
 use pulp::Simd;
 
-use super::block::{Epilogue, Rows, product};
+use super::block::{Epilogue, InputRows, product};
 pub use super::panels::Panels;
 use super::panels::{Order, Stored};
 use crate::cpu::Slice;
@@ -77,7 +77,7 @@ fn with<T: Stored>(
     let mut y = output::uninit::<T>(dims.iter().product());
     let x = Slice::<T>::new(x)?;
     let x = &*x;
-    let rows = |rows: Range<usize>| Rows::new(&x[rows.start * w.k..rows.end * w.k], w.k);
+    let rows = |rows: Range<usize>| InputRows::new(&x[rows.start * w.k..rows.end * w.k], w.k);
     product(rows, w, epilogue, &mut y, threads);
     // SAFETY: the blocks of `product` are all of y, and the epilogue writes each row of each panel.
     let y = unsafe { y.assume_init() }.into_vec();

@@ -20,7 +20,7 @@ pub const fn max_rows<S: Simd>() -> usize {
 }
 
 /// Accumulators of a tile.
-pub type Sums<S> = [[<S as Simd>::f32s; 2]; MAX_ROWS];
+pub type Accumulators<S> = [[<S as Simd>::f32s; 2]; MAX_ROWS];
 
 /// Rows of x for a tile.
 #[derive(Clone, Copy)]
@@ -35,30 +35,30 @@ pub struct Strip<'a> {
 
 /// Computes sums\[m\] = Σₖ x\[m\]\[k\]·w\[k\] for all k of a panel.
 #[inline(always)]
-pub fn tile<S: Simd, T: Stored>(simd: S, x: Strip, w: &[T::Step<S>], sums: &mut Sums<S>) {
+pub fn tile<S: Simd, T: Stored>(simd: S, x: Strip, w: &[T::Step<S>], sums: &mut Accumulators<S>) {
     // With few rows, several accumulators per row keep additions independent.
     match x.rows {
-        1 => simd.vectorize(Tile::<S, T, 1, 4> { simd, x, w, sums }),
-        2 => simd.vectorize(Tile::<S, T, 2, 2> { simd, x, w, sums }),
-        3 | 4 => simd.vectorize(Tile::<S, T, 4, 1> { simd, x, w, sums }),
-        5 | 6 => simd.vectorize(Tile::<S, T, 6, 1> { simd, x, w, sums }),
-        7 | 8 => simd.vectorize(Tile::<S, T, 8, 1> { simd, x, w, sums }),
-        9 | 10 => simd.vectorize(Tile::<S, T, 10, 1> { simd, x, w, sums }),
-        11 | 12 => simd.vectorize(Tile::<S, T, 12, 1> { simd, x, w, sums }),
-        _ => simd.vectorize(Tile::<S, T, 14, 1> { simd, x, w, sums }),
+        1 => simd.vectorize(PanelTile::<S, T, 1, 4> { simd, x, w, sums }),
+        2 => simd.vectorize(PanelTile::<S, T, 2, 2> { simd, x, w, sums }),
+        3 | 4 => simd.vectorize(PanelTile::<S, T, 4, 1> { simd, x, w, sums }),
+        5 | 6 => simd.vectorize(PanelTile::<S, T, 6, 1> { simd, x, w, sums }),
+        7 | 8 => simd.vectorize(PanelTile::<S, T, 8, 1> { simd, x, w, sums }),
+        9 | 10 => simd.vectorize(PanelTile::<S, T, 10, 1> { simd, x, w, sums }),
+        11 | 12 => simd.vectorize(PanelTile::<S, T, 12, 1> { simd, x, w, sums }),
+        _ => simd.vectorize(PanelTile::<S, T, 14, 1> { simd, x, w, sums }),
     }
 }
 
 /// MR rows with SPLIT accumulators each: one for every SPLIT-th step.
-struct Tile<'a, S: Simd, T: Stored, const MR: usize, const SPLIT: usize> {
+struct PanelTile<'a, S: Simd, T: Stored, const MR: usize, const SPLIT: usize> {
     simd: S,
     x: Strip<'a>,
     w: &'a [T::Step<S>],
-    sums: &'a mut Sums<S>,
+    sums: &'a mut Accumulators<S>,
 }
 
 impl<S: Simd, T: Stored, const MR: usize, const SPLIT: usize> WithSimd
-    for Tile<'_, S, T, MR, SPLIT>
+    for PanelTile<'_, S, T, MR, SPLIT>
 {
     type Output = ();
 

@@ -167,7 +167,7 @@ const fn wgmma(wgmma: Wgmma) -> Entry<Run> {
 }
 
 /// A tile of `matmul`, for `linear` alone: it adds no residual, and SwiGLU would need two matmuls.
-const fn small(tile: matmul::level5::Tile) -> Entry<Run> {
+const fn small(tile: matmul::level5::BlockTile) -> Entry<Run> {
     Entry {
         name: tile.entry,
         can: |p, facts| p.op == Op::Linear && matmul::level5::can(p, facts),

@@ -75,7 +75,7 @@ impl Call<'_> {
         self.x.reshape((self.shape.m, self.shape.k))
     }
 
-    fn small(&self, w: &Tensor, tile: matmul::Tile) -> Result<Tensor> {
+    fn small(&self, w: &Tensor, tile: matmul::BlockTile) -> Result<Tensor> {
         let (x, w) = (self.rows()?, w.t()?);
         let y = matmul::Call::new(&x, &w, self.b)?.run(matmul::Run::Tile(tile))?;
         self.shaped(y)

@@ -21,7 +21,7 @@ use crate::cpu::parallel::{self, Threads};
 pub use gemm::gemm;
 pub use gemv::{FEW, gemv};
 pub use scalar::scalar;
-use tile::{MAX_ROWS, Panel, Rows, max_rows, tile};
+use tile::{MAX_ROWS, Panel, RowsOfA, max_rows, tile};
 
 /// A batch of matrices: elements and layout.
 #[derive(Clone, Copy)]
@@ -178,7 +178,7 @@ impl WithSimd for Product<'_> {
             let bias = self.bias.map(|b| &b[from..from + width]);
             for row in (0..m).step_by(height) {
                 let rows = height.min(m - row);
-                let a = Rows {
+                let a = RowsOfA {
                     a: self.a.get(row * self.stride_a..).unwrap_or_default(),
                     stride: self.stride_a,
                     rows,

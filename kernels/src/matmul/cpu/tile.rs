@@ -28,7 +28,7 @@ pub struct Panel<'a> {
 
 /// Rows of A with all their columns.
 #[derive(Clone, Copy)]
-pub struct Rows<'a> {
+pub struct RowsOfA<'a> {
     /// Elements from the first row on.
     pub a: &'a [f32],
     /// Distance between rows.
@@ -41,13 +41,13 @@ pub struct Rows<'a> {
 #[inline(always)]
 pub fn tile<S: Simd, const V: usize>(
     simd: S,
-    a: Rows,
+    a: RowsOfA,
     b: Panel,
     bias: Option<&[f32]>,
     c: &mut [MaybeUninit<f32>],
     (n, from): (usize, usize),
 ) {
-    let run = Tile::<S, V> {
+    let run = RegisterTile::<S, V> {
         simd,
         a,
         b,
@@ -57,18 +57,18 @@ pub fn tile<S: Simd, const V: usize>(
         from,
     };
     match a.rows {
-        1 => simd.vectorize(OfRows::<S, V, 1>(run)),
-        2 => simd.vectorize(OfRows::<S, V, 2>(run)),
-        3 | 4 => simd.vectorize(OfRows::<S, V, 4>(run)),
-        5 | 6 => simd.vectorize(OfRows::<S, V, 6>(run)),
-        7 | 8 => simd.vectorize(OfRows::<S, V, 8>(run)),
-        _ => simd.vectorize(OfRows::<S, V, MAX_ROWS>(run)),
+        1 => simd.vectorize(FixedRows::<S, V, 1>(run)),
+        2 => simd.vectorize(FixedRows::<S, V, 2>(run)),
+        3 | 4 => simd.vectorize(FixedRows::<S, V, 4>(run)),
+        5 | 6 => simd.vectorize(FixedRows::<S, V, 6>(run)),
+        7 | 8 => simd.vectorize(FixedRows::<S, V, 8>(run)),
+        _ => simd.vectorize(FixedRows::<S, V, MAX_ROWS>(run)),
     }
 }
 
-struct Tile<'a, S: Simd, const V: usize> {
+struct RegisterTile<'a, S: Simd, const V: usize> {
     simd: S,
-    a: Rows<'a>,
+    a: RowsOfA<'a>,
     b: Panel<'a>,
     bias: Option<&'a [f32]>,
     c: &'a mut [MaybeUninit<f32>],
@@ -77,16 +77,16 @@ struct Tile<'a, S: Simd, const V: usize> {
 }
 
 /// A tile of MR rows, or fewer.
-struct OfRows<'a, S: Simd, const V: usize, const MR: usize>(Tile<'a, S, V>);
+struct FixedRows<'a, S: Simd, const V: usize, const MR: usize>(RegisterTile<'a, S, V>);
 
-impl<S: Simd, const V: usize, const MR: usize> WithSimd for OfRows<'_, S, V, MR> {
+impl<S: Simd, const V: usize, const MR: usize> WithSimd for FixedRows<'_, S, V, MR> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<Same: Simd>(self, _: Same) {
-        let Tile {
+        let RegisterTile {
             simd,
-            a: Rows { a, stride, rows },
+            a: RowsOfA { a, stride, rows },
             b,
             bias,
             c,

@@ -3,7 +3,7 @@
 use candle_core::DType;
 
 use super::Run;
-use super::tile::{TILES, Tile, can};
+use super::tile::{BlockTile, TILES, can};
 use crate::cpu::parallel::Threads;
 use crate::dispatch::{Entry, Facts, Layout, Problem, Registry};
 use crate::matmul::cpu;
@@ -97,7 +97,7 @@ const ONE_READS: usize = 1 << 16;
 /// Multiply-adds up to which a loop over elements takes less time than the preparation of SIMD vectors.
 const SCALAR: usize = 4 * 4 * 4;
 
-const fn tile(tile: Tile) -> Entry<Run> {
+const fn tile(tile: BlockTile) -> Entry<Run> {
     Entry {
         name: tile.entry,
         can,

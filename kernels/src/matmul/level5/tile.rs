@@ -12,7 +12,7 @@ static MODULE: Module = module!("matmul/level5", sm_75);
 
 /// A kernel of `level5.cu`: its entry, its tile and its threads. A test compares them with the `.cu` and the PTX.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tile {
+pub struct BlockTile {
     /// Entry.
     pub entry: &'static str,
     /// BM: rows of C.
@@ -25,7 +25,7 @@ pub struct Tile {
     matrices: usize,
 }
 
-impl Tile {
+impl BlockTile {
     const fn new(
         entry: &'static str,
         (m, n): (usize, usize),
@@ -75,16 +75,16 @@ impl Tile {
 }
 
 /// All tiles of `level5.cu`. The first seven are for a single matrix, too.
-pub(crate) const TILES: [Tile; 9] = [
-    Tile::new("matmul_f32_level5_16x16_k32", (16, 16), 256, 1),
-    Tile::new("matmul_f32_level5_16x16_k64", (16, 16), 256, 1),
-    Tile::new("matmul_f32_level5_16x16_k128", (16, 16), 256, 1),
-    Tile::new("matmul_f32_level5_16x16_k256", (16, 16), 512, 1),
-    Tile::new("matmul_f32_level5_32x16_k128", (32, 16), 512, 1),
-    Tile::new("matmul_f32_level5_32x32_k64", (32, 32), 256, 1),
-    Tile::new("matmul_f32_level5_32x32_k32", (32, 32), 64, 1),
-    Tile::new("matmul_f32_level5_64x64_k16", (64, 64), 128, 1),
-    Tile::new("matmul_f32_level5_warp_16x16", (16, 16), 32, 4),
+pub(crate) const TILES: [BlockTile; 9] = [
+    BlockTile::new("matmul_f32_level5_16x16_k32", (16, 16), 256, 1),
+    BlockTile::new("matmul_f32_level5_16x16_k64", (16, 16), 256, 1),
+    BlockTile::new("matmul_f32_level5_16x16_k128", (16, 16), 256, 1),
+    BlockTile::new("matmul_f32_level5_16x16_k256", (16, 16), 512, 1),
+    BlockTile::new("matmul_f32_level5_32x16_k128", (32, 16), 512, 1),
+    BlockTile::new("matmul_f32_level5_32x32_k64", (32, 32), 256, 1),
+    BlockTile::new("matmul_f32_level5_32x32_k32", (32, 32), 64, 1),
+    BlockTile::new("matmul_f32_level5_64x64_k16", (64, 64), 128, 1),
+    BlockTile::new("matmul_f32_level5_warp_16x16", (16, 16), 32, 4),
 ];
 
 /// Where a tile of `level5.cu` can run.

@@ -86,9 +86,9 @@ impl<T: Element> WithSimd for Finish<'_, T> {
         let [b, class, positions] = self.added;
         let columns = column..column + rows[0].len();
         for (i, y) in rows.into_iter().enumerate() {
-            let place = (row + i) % self.tokens;
-            let first = if place == 0 { class } else { b };
-            let position = &positions[place * b.len()..][columns.clone()];
+            let token = (row + i) % self.tokens;
+            let first = if token == 0 { class } else { b };
+            let position = &positions[token * b.len()..][columns.clone()];
             let sums = &self.sums[i * columns.len()..];
             for (((y, sum), first), position) in y
                 .iter_mut()

@@ -9,7 +9,7 @@ use pulp::Simd;
 use super::{Patches, Terms};
 use crate::cpu::Slice;
 use crate::element::Element;
-use crate::linear::cpu::block::{Epilogue, Rows, product};
+use crate::linear::cpu::block::{Epilogue, InputRows, product};
 use crate::linear::cpu::level4::{add_two, load_two, write_two};
 use crate::linear::cpu::panels::{Order, Stored};
 use crate::linear::level4::Panels;
@@ -29,7 +29,7 @@ pub fn patch_embed<T: Stored>(
     let pixels = &*pixels;
     let patches = Patches { pixels, shape };
     let rows = |rows: std::ops::Range<usize>| {
-        Rows::copy(rows.len(), k, |i, to| patches.copy(rows.start + i, to))
+        InputRows::copy(rows.len(), k, |i, to| patches.copy(rows.start + i, to))
     };
     let epilogue = Add {
         b: &terms.b,
@@ -69,12 +69,12 @@ impl<T: Element> Epilogue<T> for Add<'_, T> {
         sums: [S::f32s; 2],
         y: &mut [MaybeUninit<T>],
     ) {
-        let place = row % self.tokens;
-        let first = match place {
+        let token = row % self.tokens;
+        let first = match token {
             0 => load_two(simd, &self.class[column..]),
             _ => b,
         };
-        let position = load_two(simd, &self.positions[place * self.b.len() + column..]);
+        let position = load_two(simd, &self.positions[token * self.b.len() + column..]);
         let sums = add_two(simd, add_two(simd, sums, first), position);
         write_two(simd, y, sums);
     }

@@ -10,7 +10,7 @@ use candle_core::{Result, Tensor};
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::{Rows, product};
+use super::{WeightRows, product};
 use crate::cpu::Slice;
 use crate::element::Element;
 use crate::ternary_linear::packed::ROW_ALIGN;
@@ -96,7 +96,7 @@ fn scale<T: Element>(x: &[T]) -> f32 {
 /// Computes yᵀ (rows, M) of some rows, compiled for the vectors of this CPU.
 struct Task<'a> {
     x: &'a [Quantized],
-    rows: &'a Rows<'a>,
+    rows: &'a WeightRows<'a>,
     y: &'a mut [f32],
 }
 

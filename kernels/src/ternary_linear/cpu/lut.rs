@@ -10,7 +10,7 @@
 
 use candle_core::{Result, Tensor};
 
-use super::{Rows, product};
+use super::{WeightRows, product};
 use crate::cpu::Slice;
 use crate::element::Element;
 use crate::ternary_linear::{Sizes, Ternary};
@@ -33,7 +33,7 @@ pub fn lut<T: Element>(x: &Tensor, w: &Ternary, sizes: &Sizes) -> Result<Tensor>
 }
 
 /// Computes yᵀ (rows, M) of some rows.
-fn block<T: Element>(x: &[T], sizes: &Sizes, rows: &Rows, y: &mut [f32]) {
+fn block<T: Element>(x: &[T], sizes: &Sizes, rows: &WeightRows, y: &mut [f32]) {
     let mut tables = [[0.; 256]; GROUPS];
     y.fill(0.);
     for (i, x) in x.chunks_exact(sizes.k).enumerate() {

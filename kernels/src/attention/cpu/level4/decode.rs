@@ -21,7 +21,7 @@ use candle_core::{Device, Result, Tensor};
 use pulp::{Simd, WithSimd};
 
 use super::super::slots::{BLOCK, Keys};
-use super::super::{ALONE, Queries, Rows, widest};
+use super::super::{ALONE, HeadRows, Queries, widest};
 use super::panel::Stored;
 use super::tile::{Elements, Product};
 use crate::cpu::math::{exp, exp_f32s};
@@ -32,7 +32,7 @@ use crate::output;
 const BLOCKS: usize = 8;
 
 /// Returns the attention of one query per head to a cache: (B, 1, H·D).
-pub fn attend<T: Stored>(queries: Queries<T>, k: &Keys<T>, v: Rows<T>) -> Result<Tensor> {
+pub fn attend<T: Stored>(queries: Queries<T>, k: &Keys<T>, v: HeadRows<T>) -> Result<Tensor> {
     let d = queries.rows.head_dim;
     let work = queries.batch * queries.heads * queries.keys * d;
     let mut out = output::uninit::<T>(queries.batch * queries.heads * d);
@@ -63,7 +63,7 @@ fn splits<T>(queries: &Queries<T>) -> usize {
 fn parts<T: Stored>(
     queries: Queries<T>,
     k: &Keys<T>,
-    v: Rows<T>,
+    v: HeadRows<T>,
     splits: usize,
     parallel: bool,
 ) -> Vec<Part> {
@@ -117,7 +117,7 @@ fn join<T: Stored>(parts: &[Part], g: usize, out: &mut [MaybeUninit<T>]) {
 struct Lanes<'a, T> {
     queries: Queries<'a, T>,
     k: &'a Keys<T>,
-    v: Rows<'a, T>,
+    v: HeadRows<'a, T>,
     /// Sequence and key head.
     stream: (usize, usize),
     blocks: Range<usize>,

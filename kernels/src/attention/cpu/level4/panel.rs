@@ -4,7 +4,7 @@ use half::bf16;
 use half::slice::HalfFloatSliceExt;
 use pulp::{Simd, bytemuck};
 
-use super::super::Rows;
+use super::super::HeadRows;
 use super::super::slots::{BLOCK, Keys};
 use super::tile::Elements;
 use crate::element::Element;
@@ -106,9 +106,9 @@ const fn in_pairs<S: Simd, const N: usize>() -> bool {
 #[derive(Clone, Copy)]
 pub enum Source<'a, T> {
     /// k and v (B, T, Hkv, D).
-    Views(Rows<'a, T>, Rows<'a, T>),
+    Views(HeadRows<'a, T>, HeadRows<'a, T>),
     /// Keys and values of a cache.
-    Cached(&'a Keys<T>, Rows<'a, T>),
+    Cached(&'a Keys<T>, HeadRows<'a, T>),
 }
 
 /// Keys or values of a block: channel c of key j is `data[j·key + c·channel]`.
@@ -184,7 +184,7 @@ fn keys<'a, T: Stored>(block: &'a [T], room: &'a mut Vec<f32>) -> Panel<'a> {
 /// Returns `count` rows from (batch, token, head) on.
 #[inline(always)]
 fn rows<'a, T: Stored>(
-    x: Rows<'a, T>,
+    x: HeadRows<'a, T>,
     (batch, token, head): (usize, usize, usize),
     count: usize,
     room: &'a mut Vec<f32>,

@@ -197,7 +197,7 @@ impl Library {
         // A stream is kept alive by the library that was made for it, so its address stays its own.
         match made.entry(Arc::as_ptr(stream).addr()) {
             Entry::Occupied(library) => f(library.into_mut()),
-            Entry::Vacant(place) => f(place.insert(Self::new(stream)?)),
+            Entry::Vacant(entry) => f(entry.insert(Self::new(stream)?)),
         }
     }
 
@@ -223,7 +223,7 @@ impl Library {
     pub unsafe fn product(&mut self, shape: Shape, at: &Addresses) -> Result<()> {
         let plan = match self.plans.entry(shape) {
             Entry::Occupied(plan) => plan.into_mut(),
-            Entry::Vacant(place) => place.insert(Plan::new(self.handle, shape)?),
+            Entry::Vacant(entry) => entry.insert(Plan::new(self.handle, shape)?),
         };
         // D = epilogue(x·wᵀ + beta·C): the residual is C, which without one is not read.
         let (one, beta) = (1f32, if at.residual.is_some() { 1f32 } else { 0. });
