@@ -159,6 +159,9 @@ pub fn record_by<T>(clock: Clock, f: impl FnOnce() -> Result<T>) -> Result<(T, V
 }
 
 /// Returns the number of tensors created by this process: candle numbers them, including views.
+///
+/// The number is parsed from the `Debug` output of a [`TensorId`](candle_core::TensorId) because candle has no public
+/// accessor for it.
 pub fn tensors_made() -> Result<usize> {
     let probe = Tensor::new(0u8, &Device::Cpu)?;
     let digits: String = format!("{:?}", probe.id())

@@ -42,15 +42,6 @@ pub fn product(
     let (b, residual) = (b?, residual?);
     let ((m, k), (n, _)) = (x.dims2()?, w.dims2()?);
     let y = output::tensor((m, n), dtype, x.device())?;
-    let stream = device.cuda_stream();
-    let optional = |x: &Option<Tensor>| x.as_ref().map(|x| address(x, &stream)).transpose();
-    let at = Addresses {
-        x: address(&x, &stream)?,
-        w: address(&w, &stream)?,
-        b: optional(&b)?,
-        residual: optional(&residual)?,
-        y: address(&y, &stream)?,
-    };
     let bias = b.is_some();
     let shape = plan::Shape {
         m,
@@ -59,16 +50,40 @@ pub fn product(
         dtype,
         bias,
     };
-    // SAFETY: w, x and y are contiguous matrices of n·k, m·k and m·n elements of `dtype`, b has n and the residual m·n,
-    // which `linear::check` compared. Each is 16-byte aligned. All live on this device until the product is queued, and
-    // the allocator frees in the stream's order.
-    Library::of(&stream, |library| unsafe { library.product(shape, &at) })?;
+    queue(&device.cuda_stream(), shape, [&x, &w, &y], [&b, &residual])?;
     Ok(y)
 }
 
-/// Of the first element. The one stream of the device keeps the order of those that read and write.
-fn address(x: &Tensor, stream: &Arc<CudaStream>) -> Result<u64> {
-    let (storage, _) = x.storage_and_layout();
-    let (address, _read) = launch::address(x, &storage, stream)?;
-    Ok(address)
+/// Queues the product of operands that [`product`] has checked. Their storages stay locked, and the stream knows of
+/// their use, until the library's call has returned.
+fn queue(
+    stream: &Arc<CudaStream>,
+    shape: plan::Shape,
+    [x, w, y]: [&Tensor; 3],
+    [b, residual]: [&Option<Tensor>; 2],
+) -> Result<()> {
+    let [x_storage, w_storage, y_storage] = [x, w, y].map(|x| x.storage_and_layout().0);
+    let (x, _reads_x) = launch::address(x, &x_storage, stream)?;
+    let (w, _reads_w) = launch::address(w, &w_storage, stream)?;
+    let (y, _writes_y) = launch::address(y, &y_storage, stream)?;
+    let [b_storage, residual_storage] =
+        [b, residual].map(|x| x.as_ref().map(|x| (x, x.storage_and_layout().0)));
+    let b = b_storage
+        .as_ref()
+        .map(|(x, storage)| launch::address(x, storage, stream));
+    let residual = residual_storage
+        .as_ref()
+        .map(|(x, storage)| launch::address(x, storage, stream));
+    let (b, residual) = (b.transpose()?, residual.transpose()?);
+    let at = Addresses {
+        x,
+        w,
+        b: b.as_ref().map(|(address, _)| *address),
+        residual: residual.as_ref().map(|(address, _)| *address),
+        y,
+    };
+    // SAFETY: w, x and y are contiguous matrices of n·k, m·k and m·n elements of `dtype`, b has n and the residual m·n,
+    // which `linear::check` compared. Each is 16-byte aligned. All live on this device until the product is queued, and
+    // the allocator frees in the stream's order.
+    Library::of(stream, |library| unsafe { library.product(shape, &at) })
 }
