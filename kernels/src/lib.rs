@@ -1,8 +1,9 @@
 //! One folder per op: its formula, its kernels at the levels that have them, and their tests.
 //!
-//! In each folder, `mod.rs` states the formula and the cost. `level3.ptx` and `level4.cu` are kernels, and `level3.rs` and
-//! `level4.rs` launch them; a level with several kernels has a folder, such as `linear/level4/gemv.cu`. `cpu.rs` or `cpu/`
-//! holds the same ideas on a CPU. `tests.rs` checks all of them against an oracle in f64, and `calls.rs` lists calls for
+//! In each folder, `mod.rs` states the formula and the cost. It has a module for each level, whose public function checks
+//! the operands, opens the trace's span, and runs the launch or the twin on a CPU. `level3.ptx` and `level4.cu` are
+//! kernels, and `level3_launch.rs` and `level4_launch.rs` launch them. A level with several kernels has a folder, such as
+//! `linear/level4`, whose `mod.rs` has that function. `cpu.rs` or `cpu/` holds the same ideas on a CPU. `tests.rs` checks all of them against an oracle in f64, and `calls.rs` lists calls for
 //! the examples `cases` and `counters` and for the comparison of all levels.
 //!
 //! A new op needs three lines in this file: its module, a line in [`for_each_function!`], and a line in `calls`.

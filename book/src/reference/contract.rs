@@ -53,17 +53,34 @@ fn costs(source: &str) -> Result<Vec<Said>> {
 fn errors(folder: &Path) -> Result<Vec<Said>> {
     let error =
         Regex::new(r"(?m:^/// # Errors\n)((?:(?m:^///.*\n))+)(?m:^#\[.*\n)*pub fn (\w+)\b")?;
-    let files = ["level4.rs", "level4/mod.rs", "level5.rs", "level3.rs"];
-    let files = files.map(|file| folder.join(file));
-    let Some(file) = files.iter().find(|file| file.is_file()) else {
+    let Some(source) = lowest_level(folder)? else {
         return Ok(vec![]);
     };
-    let source = source(file)?;
     let mut said: Vec<Said> = vec![];
     for found in error.captures_iter(&source) {
         said.push((found[2].to_string(), comment(&found[1])));
     }
     Ok(said)
+}
+
+/// The source of the lowest of levels 4, 5 and 3 that there is: a module in `mod.rs`, or a file.
+fn lowest_level(folder: &Path) -> Result<Option<String>> {
+    let all = source(&folder.join("mod.rs"))?;
+    for number in [4, 5, 3] {
+        let start = format!("\npub mod level{number} {{\n");
+        if let Some((_, rest)) = all.split_once(&start) {
+            let body = rest.split("\n}\n").next().unwrap_or_default();
+            let lines = body.lines().map(|x| x.strip_prefix("    ").unwrap_or(x));
+            return Ok(Some(lines.collect::<Vec<_>>().join("\n")));
+        }
+        for file in [format!("level{number}.rs"), format!("level{number}/mod.rs")] {
+            let file = folder.join(file);
+            if file.is_file() {
+                return source(&file).map(Some);
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// The text of a `///` comment in one line.
@@ -106,6 +123,12 @@ mod tests {
         fs::write(folder.path().join("level4.rs"), level).unwrap();
         let expected = "## Contract\n\ny = x\\[0\\],\nof `Cache`.\n\nTolerance: 0.\n\n**Cost**\n\n\
             - `cost`: x in, y out.\n- `big_cost`: Twice that.\n\n**Errors.** When it fails.\n";
+        assert_eq!(contract(folder.path()).unwrap(), expected);
+        fs::remove_file(folder.path().join("level4.rs")).unwrap();
+        let body: String = level.lines().map(|line| format!("    {line}\n")).collect();
+        let inline =
+            format!("{MODULE}\n/// Four.\npub mod level4 {{\n    use super::*;\n\n{body}}}\n");
+        fs::write(folder.path().join("mod.rs"), inline).unwrap();
         assert_eq!(contract(folder.path()).unwrap(), expected);
         assert_eq!(formula(folder.path()).unwrap(), "y = x\\[0\\], of `Cache`.");
     }

@@ -1,7 +1,9 @@
 use std::panic::catch_unwind;
+use std::path::Path;
 
 use candle_core::{DType, Device, Tensor};
 use simt::Options;
+use simt::case::files_below;
 
 use super::*;
 use crate::testing::gpu_if_built;
@@ -193,4 +195,26 @@ fn a_gpu_runs_the_highest_target_it_supports() -> Result<()> {
     assert!(MODULE.text_for((7, 0)).is_err());
     assert_eq!(MODULE.simulated_text(), ".target sm_80");
     Ok(())
+}
+
+/// The op's `mod.rs` sends a call to the launch or to the CPU's loops, so a launch file needs neither of these names.
+/// `crate::cpu` is another module: helpers that any code may use.
+#[test]
+fn a_launch_file_does_not_branch_to_the_cpu() {
+    let src = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src"));
+    let mut launch_files = 0;
+    for path in files_below(src, &["rs"]).expect("the sources") {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let mut folders = path.iter();
+        if !name.starts_with("level") || folders.any(|x| x == "cpu" || x == "tests") {
+            continue;
+        }
+        launch_files += usize::from(name.ends_with("_launch.rs"));
+        let text = std::fs::read_to_string(&path).expect("a source");
+        let text = text.replace("crate::cpu::", "");
+        for branch in ["on_cpu", "cpu::"] {
+            assert!(!text.contains(branch), "{}: {branch}", path.display());
+        }
+    }
+    assert!(launch_files > 0, "no launch files below {}", src.display());
 }
