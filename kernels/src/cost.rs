@@ -1,4 +1,4 @@
-//! What an op has to do at the least, whatever the kernel: the two numbers of the roofline.
+//! The minimum bytes and FLOPs of an op, which every kernel needs: the two numbers of the roofline.
 
 use candle_core::DType;
 

@@ -1,4 +1,4 @@
-//! What a kernel says when it cannot do what it is asked.
+//! Errors of a kernel that cannot run on its operands.
 
 use std::fmt::Display;
 
@@ -23,9 +23,9 @@ use candle_core::Error;
 pub struct Unsupported {
     /// The kernel that was asked.
     pub kernel: String,
-    /// What it can do.
+    /// The operands that it supports.
     pub expected: String,
-    /// What it was asked for.
+    /// The operands that it got.
     pub found: String,
     /// A level that can do it.
     pub level: u8,

@@ -59,7 +59,7 @@ fn no_case_has_a_finding() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// What is wrong with a launch.
+/// The defects of a launch.
 fn failure(module: &Module, case: &Case) -> Option<String> {
     let mut operands = case.operands(3, Path::new("")).expect("operands");
     let kernel = case.kernel(module).expect("a kernel");

@@ -21,7 +21,7 @@ const LOAD_SECTORS: &str = "global_load_sectors";
 const SHARED_LOADS: &str = "shared_load_wavefronts";
 const SHARED_STORES: &str = "shared_store_wavefronts";
 
-/// What is compared.
+/// The counters that are compared.
 const COUNTERS: [&str; 6] = [
     LOAD_REQUESTS,
     LOAD_SECTORS,
@@ -44,8 +44,8 @@ enum Why {
     Distributed,
     /// In the last round of a loop, the GPU counts a few loads more; why was not looked into.
     Repeated,
-    /// Of a copy to shared memory that reads the same bytes for two rows, or none for some lanes, the GPU counts
-    /// some sectors more than once; how many follows no rule that we know.
+    /// The GPU counts some sectors more than once for a copy to shared memory that reads the same bytes for two rows,
+    /// or none for some lanes. We know no rule for how many.
     Copied,
 }
 
@@ -219,7 +219,7 @@ fn same_launch(launch: &str, reading: &Value, report: &Report) {
     assert_eq!(dim("block"), report.block.map(u64::from), "{launch}");
 }
 
-/// What the simulator counted, without what copies write to shared memory, which ncu's counter of stores leaves out.
+/// Returns the simulator's count, without the stores of copies to shared memory, which ncu's counter leaves out.
 fn counted(report: &Report, counter: &str) -> u64 {
     let value = serde_json::to_value(report.total).unwrap();
     let copies = report
@@ -231,7 +231,7 @@ fn counted(report: &Report, counter: &str) -> u64 {
     all - if counter == SHARED_STORES { copied } else { 0 }
 }
 
-/// What ncu read; what `ldmatrix` reads has a counter of its own there.
+/// Returns ncu's count, where loads by `ldmatrix` have a counter of their own.
 fn of_gpu(reading: &Value, counter: &str) -> u64 {
     let read = |name: &str| reading["read"][name].as_u64().unwrap();
     match counter {

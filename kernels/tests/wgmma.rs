@@ -14,7 +14,7 @@ fn registers(text: &str) -> impl Iterator<Item = &str> {
     words.filter(|word| word.starts_with('%'))
 }
 
-/// Whether an instruction touches what is in flight; then it changes what is.
+/// Returns whether an instruction touches registers in flight, and updates which are.
 fn step<'a>(line: &'a str, groups: &mut InFlight<'a>) -> bool {
     let (held, others) = if line.starts_with("wgmma.mma_async") {
         line.rsplit_once('}').expect("accumulators")

@@ -55,7 +55,7 @@ fn complain(code: u8, line: &str) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// What was launched, and what it cost.
+/// Runs the case in the simulator and returns its launches with their counts.
 fn in_simulator(case: &Case) -> Result<Vec<Value>> {
     let ((ran, reports), launches) =
         noted(|| simulated(Options::default(), || case.run(&Device::Cpu)));
@@ -70,7 +70,7 @@ fn in_simulator(case: &Case) -> Result<Vec<Value>> {
     Ok(launches.iter().zip(&reports).map(line).collect())
 }
 
-/// What was launched: the profiler counts.
+/// Runs the case on the GPU and returns its launches. The profiler counts them.
 fn on_gpu(case: &Case, gpu: &Device) -> Result<Vec<Value>> {
     let (ran, launches) = noted(|| case.run(gpu));
     ran?;
@@ -78,7 +78,7 @@ fn on_gpu(case: &Case, gpu: &Device) -> Result<Vec<Value>> {
     Ok(launches.iter().map(|l| described(case, l)).collect())
 }
 
-/// What was launched, with the shared memory of a block in bytes.
+/// Describes a launch, with the shared memory of a block in bytes.
 fn described(case: &Case, l: &trace::Launched) -> Value {
     json!({"case": case.name, "entry": l.kernel, "grid": l.grid, "block": l.block, "smem": l.smem})
 }

@@ -165,7 +165,7 @@ fn row(counts: &Counts) -> String {
     )
 }
 
-/// What a GPU of this machine takes.
+/// Returns the times of a GPU of this machine.
 #[cfg(feature = "cuda")]
 fn here(worklog: Worklog) -> anyhow::Result<Option<Times>> {
     Ok(Some(times::here(worklog)?))

@@ -97,7 +97,7 @@ pub fn launch(
     let [reads, writes] = TOUCHES.as_ref().map_err(Clone::clone)?;
     let before: Vec<_> = (others.iter())
         .flat_map(|&i| {
-            // What has no value yet is an output: the launch before may read it, as an earlier output in the same memory.
+            // A buffer without a value is an output. The launch before may read an earlier output in the same memory.
             let touches = if buffers[i].initialised {
                 writes
             } else {

@@ -20,7 +20,7 @@ pub struct View {
 }
 
 impl View {
-    /// Of a tensor of two dimensions or more.
+    /// Returns the view of a tensor with two dimensions or more.
     ///
     /// # Errors
     /// When it has fewer, or its batch dimensions are not at one distance from each other.

@@ -36,7 +36,7 @@ pub fn cost(batch: usize, patches: usize, c: usize, k: usize, dtype: DType) -> C
     )
 }
 
-/// What is added to the products, and where.
+/// The tensors that are added to the products.
 #[derive(Debug, Clone, Copy)]
 struct Added<'a> {
     /// (C)
@@ -47,7 +47,7 @@ struct Added<'a> {
     positions: &'a Tensor,
 }
 
-/// The sizes of a image's cut.
+/// The sizes of an image and of its patches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Shape {
     /// B: images.
@@ -63,7 +63,7 @@ struct Shape {
 }
 
 impl Shape {
-    /// 1 + n: rows of a image in y.
+    /// 1 + n: rows of an image in y.
     fn tokens(&self) -> usize {
         let (h, w) = self.image;
         1 + (h / self.patch) * (w / self.patch)

@@ -61,7 +61,7 @@ impl Ternary {
 
     /// Weights packed elsewhere: codes (N, K/4 rounded up) u8 and scales (N) f32.
     ///
-    /// What the last byte of a row holds beyond K is not looked at.
+    /// Bits of a row's last byte beyond K are ignored.
     ///
     /// # Errors
     /// When shapes, dtypes or devices are others, when K is 0 or beyond 2²³, or at a code 3: the error

@@ -1,4 +1,4 @@
-//! What the simulator counts of a step.
+//! The simulator's counts for a step.
 
 use candle_core::{Result, Tensor};
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::mismatch;
 use crate::launch::simulated;
 
-/// What a step costs, per unit of work of a warp: 32 multiply-adds of a matmul or of attention, 32 elements of a softmax.
+/// The cost of a step per unit of work of a warp: 32 multiply-adds of a matmul or of attention, 32 elements of a softmax.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Counts {
     /// From 1.

@@ -1,4 +1,4 @@
-//! What works on graphs: edge attention and the means of segments.
+//! Ops on graphs: edge attention and the means of segments.
 
 use candle_core::{DType, Device, Result};
 use kernels::{edge_attention, segment_mean};

@@ -1,4 +1,4 @@
-//! What works on rows: norms, softmax, GELU, embedding, the next token.
+//! Ops on rows: norms, softmax, GELU, embedding, the next token.
 
 use candle_core::{DType, Device, Result, Tensor};
 use kernels::dispatch::{Facts, Op, Problem};
@@ -169,8 +169,8 @@ fn tokens(draw: &mut Draw, dtype: DType) -> Result<()> {
     Ok(())
 }
 
-/// Of few tokens, as probable as each other or nearly so, or of none: each place is drawn, and each number of them
-/// kept. A uniform number of 1 is beyond all that a generator gives, and draws the last.
+/// Draws from few tokens, as probable as each other or nearly so, or from none. Every token is drawn, and every number of
+/// tokens is kept. A uniform number of 1 is beyond all that a generator gives, and draws the last.
 fn draws(dtype: DType) -> Result<()> {
     let draw = &mut Draw(ChaCha8Rng::seed_from_u64(2));
     let token = Tensor::zeros(1, DType::U32, &Device::Cpu)?;

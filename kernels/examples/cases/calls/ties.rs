@@ -144,7 +144,7 @@ fn products(dtype: DType) -> Result<()> {
     ternary(dtype)
 }
 
-/// Of a picture of zeros: 256 from the bias, 1 and 3 from the positions.
+/// An image of zeros, so that y is 256 from the bias, and 1 and 3 from the positions.
 fn patches(dtype: DType) -> Result<()> {
     let (patch, c) = (2, 10);
     let pixels = repeated(&[0.], &[1, 3, 2 * patch, 2 * patch], dtype)?;

@@ -64,13 +64,13 @@ pub(in crate::attention) struct KvSplit<'a> {
     pub blocks_per_split: usize,
     /// Queries that read the same keys: T·H/Hkv.
     pub rows: usize,
-    /// What each split leaves to be joined, (B·T·H, splits, D + 2): Σ p·v, the maximum score and the sum of
-    /// exponentials. None where there is one split, which writes the result itself.
+    /// Partial results of the splits, which the join reads, (B·T·H, splits, D + 2): Σ p·v, the maximum score and the
+    /// sum of exponentials. None where there is one split, because it writes the result itself.
     pub partial: Option<&'a Tensor>,
 }
 
 impl KvSplit<'_> {
-    /// Of `entries`, the one for this number of rows and for heads of `head_dim` channels.
+    /// Returns the entry for this number of rows and for heads of `head_dim` channels.
     pub fn entry(&self, entries: &Entries, head_dim: usize) -> &'static str {
         let d = [32, 64].iter().position(|&d| head_dim <= d).unwrap_or(2);
         entries[d][usize::from(self.rows > 1)]

@@ -52,12 +52,12 @@ fn step(case: Case, path: Path, product: &Tensor, device: &Device) -> Result<(Te
     Ok((y, position.map_or(Ok(0), |p| p.read())?))
 }
 
-/// What computes a step.
+/// The functions that compute a step.
 #[derive(Debug, Clone, Copy)]
 enum Path {
     /// The rotation and the append, then attention.
     Launches,
-    /// What the registry picks: on Hopper and in the simulator a cluster, where the operands allow it.
+    /// The entry that the registry picks: on Hopper and in the simulator a cluster, where the operands allow it.
     Step,
 }
 

@@ -1,6 +1,7 @@
-//! What cuBLASLt is told of a product, and the kernel that it names: asked once for each shape.
+//! Descriptions of a product for cuBLASLt, and the kernel that its heuristic picks.
 //!
-//! Its heuristic takes some ten microseconds of the host, as long as several launches.
+//! The heuristic runs once for each shape, because it takes some ten microseconds of the host, as long as several
+//! launches.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -13,7 +14,7 @@ use candle_core::{DType, Error, Result};
 
 use crate::element::no_kernel;
 
-/// What a call of the library comes to.
+/// The result of a call of the library.
 type Status<T> = std::result::Result<T, CublasError>;
 
 /// Alignment of every operand, in bytes.
@@ -87,7 +88,7 @@ impl Drop for Product {
     }
 }
 
-/// What the heuristic may choose from.
+/// Limits on the kernels that the heuristic may choose.
 struct Preference(sys::cublasLtMatmulPreference_t);
 
 impl Preference {
@@ -190,7 +191,7 @@ pub struct Library {
 unsafe impl Send for Library {}
 
 impl Library {
-    /// That of `stream`, made at first use and kept, for `f` alone.
+    /// Calls `f` with the library of `stream`, which is made at first use and kept. No other thread uses it meanwhile.
     pub fn of<T>(stream: &Arc<CudaStream>, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         static MADE: LazyLock<Mutex<HashMap<usize, Library>>> = LazyLock::new(Mutex::default);
         let mut made: MutexGuard<_> = MADE.lock().unwrap_or_else(|e| e.into_inner());
