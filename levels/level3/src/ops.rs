@@ -53,7 +53,7 @@ impl Ops for Level3 {
         k::patch_embed(pixels, patch, class, positions)
     }
 
-    /// 1 launch. A block computes a 32×32 tile from shared memory.
+    /// 1 launch. A block computes a 32×32 tile from shared memory; for one row, a warp computes one element.
     fn linear(&self, x: &Tensor, w: &Linear) -> Result<Tensor> {
         k::linear(x, w)
     }

@@ -48,10 +48,21 @@ const SHAPES: [(usize, usize, usize); 34] = [
     (40, 128, 16),
 ];
 
+/// Columns of y, and what is summed over, for level 3's kernel of one row: steps of 128, whole or not.
+const ROWS: [(usize, usize); 3] = [(4, 128), (5, 225), (8, 290)];
+
 /// Few sums, and so many columns that there are blocks enough for the large tiles.
 const LARGE: [usize; 2] = [64 * 256, 128 * 256];
 
 pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
+    for (n, k) in ROWS {
+        linears(draw, dtype, (1, n, k), [0; 4], 3)?;
+    }
+    for shifted in 0..4 {
+        let mut offsets = [0; 4];
+        offsets[shifted] = 1;
+        linears(draw, dtype, (1, 6, 40), offsets, 3)?;
+    }
     for level in [3, 4] {
         for shape in SHAPES {
             linears(draw, dtype, shape, [0; 4], level)?;

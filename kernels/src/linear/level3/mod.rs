@@ -1,5 +1,6 @@
 //! Level 3: one tile of y per block, with the rows that it needs in shared memory. The kernel of `linear.ptx` in CUDA
-//! C++: `linear.cu`.
+//! C++: `linear.cu`. One row of x, a token being decoded, has kernels without a tile, `gemv.ptx` and `gemv_swiglu.ptx`;
+//! with GELU, which no decode step calls, it takes the tile.
 
 use candle_core::{Result, Tensor};
 use operands::Linear;
@@ -15,6 +16,10 @@ static GELU: Module = module!("linear/level3/gelu");
 static GELU_BF16: Module = module!("linear/level3/gelu_bf16");
 static SWIGLU: Module = module!("linear/level3/swiglu");
 static SWIGLU_BF16: Module = module!("linear/level3/swiglu_bf16");
+static GEMV: Module = module!("linear/level3/gemv");
+static GEMV_BF16: Module = module!("linear/level3/gemv_bf16");
+static GEMV_SWIGLU: Module = module!("linear/level3/gemv_swiglu");
+static GEMV_SWIGLU_BF16: Module = module!("linear/level3/gemv_swiglu_bf16");
 
 /// x·wᵀ + b: x (…, K), w (N, K), b (N) or none → (…, N)
 ///
@@ -49,13 +54,23 @@ fn without_activation(
             cpu::level3::linear(x, w, b, residual)
         );
     }
+    let operands = [Some(w), b, residual];
+    if shape.m == 1 {
+        let (module, entry) = by_dtype(
+            "linear_level3",
+            x.dtype(),
+            (&GEMV, "linear_row_f32_level3"),
+            (&GEMV_BF16, "linear_row_bf16_level3"),
+        )?;
+        return launch_row(module, entry, x, &operands, shape);
+    }
     let (module, entry) = by_dtype(
         "linear_level3",
         x.dtype(),
         (&LINEAR, "linear_f32_level3"),
         (&LINEAR_BF16, "linear_bf16_level3"),
     )?;
-    launch(module, entry, x, &[Some(w), b, residual], shape)
+    launch(module, entry, x, &operands, shape)
 }
 
 /// gelu(x·wᵀ + b): x (…, K), w (N, K), b (N) → (…, N)
@@ -102,6 +117,15 @@ pub fn linear_swiglu(x: &Tensor, w: &Linear) -> Result<Tensor> {
             cpu::level3::linear_swiglu(x, w)
         );
     }
+    if shape.m == 1 {
+        let (module, entry) = by_dtype(
+            "linear_swiglu_level3",
+            x.dtype(),
+            (&GEMV_SWIGLU, "linear_swiglu_row_f32_level3"),
+            (&GEMV_SWIGLU_BF16, "linear_swiglu_row_bf16_level3"),
+        )?;
+        return launch_row(module, entry, x, &[Some(w), None], shape);
+    }
     let (module, entry) = by_dtype(
         "linear_swiglu_level3",
         x.dtype(),
@@ -137,6 +161,30 @@ fn launch(
         .u32(k)
         .u32(k * x.dtype().size_in_bytes())
         .launch()?;
+    Ok(y)
+}
+
+/// Lanes of a warp, and warps of a block in `gemv.ptx`, each with an element of y.
+const WARP: usize = 32;
+const WARPS: usize = 4;
+
+/// For one row of x. `operands` are those after x, in the order of the parameters.
+fn launch_row(
+    module: &'static Module,
+    entry: &'static str,
+    x: &Tensor,
+    operands: &[Option<&Tensor>],
+    Shape { n, k, .. }: Shape,
+) -> Result<Tensor> {
+    let y = super::output_like(x, n)?;
+    let mut launch = Launch::new(module, entry)
+        .grid(n.div_ceil(WARPS), 1, 1)
+        .block(WARP, WARPS, 1)
+        .read(x);
+    for operand in operands {
+        launch = launch.read_or_null(*operand);
+    }
+    launch.write(&y).u32(n).u32(k).launch()?;
     Ok(y)
 }
 

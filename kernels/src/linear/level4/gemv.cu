@@ -2,8 +2,8 @@
 //   y = x·wᵀ + b + r, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ)
 // x (M, K), w (N, K), or (2F, K) with Wg above Wu, b (N) or none, the residual r (M, N) or none, y (M, N) or (M, F).
 //
-// Against level 3: its tile has 32 rows and one of them is used in decode; its few blocks read w in small steps with
-// barriers between.
+// Against level 3: in decode, its kernel reads 2 or 4 bytes per load, and x once per row of w; with 2 to 8 rows, its
+// tile computes 32, in small steps with barriers between.
 //   - With few rows a matmul is as fast as w can be read. There is nothing to share, so there is no shared
 //     memory: a warp has a few rows of w, its lanes read 16 bytes each, and shuffles add the lanes' sums.
 //   - An element of w is multiplied by all rows of x while it is in a register: w is read once. x comes from L1.
