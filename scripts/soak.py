@@ -1,6 +1,7 @@
 """What scripts/soak.sh runs: fuzzers, SIGKILL at random points, a long decode. Writes docs/soak.json and docs/SOAK.md."""
 
 import argparse
+import concurrent.futures
 import datetime
 import json
 import os
@@ -36,35 +37,44 @@ def targets():
     return re.findall(r'^\[\[bin\]\]\nname = "(\w+)"', (ROOT / "fuzz/Cargo.toml").read_text(), re.M)
 
 
-def fuzz(seconds, only):
-    """Each reader under libFuzzer: runs, inputs that went wrong, peak of the memory, slowest input."""
+def fuzzers(folder):
+    """Builds the fuzzers, and puts each with its first inputs into a folder that can be carried to another machine."""
     built = ROOT / "target/fuzz"
     flags = {**os.environ, "RUSTFLAGS": COVERAGE, "CARGO_INCREMENTAL": "0"}
     # With a target named, build scripts and macros are compiled without the flags.
     triple = re.search(r"host: (\S+)", subprocess.check_output(["rustc", "-vV"], text=True)).group(1)
     run(["cargo", "build", "--release", "--target", triple, "--target-dir", built], cwd=ROOT / "fuzz", env=flags)
-    found = {}
-    for name in only or targets():
-        corpus, wrong = built / "corpus" / name, built / "wrong" / name
-        for folder in (corpus, wrong):
-            folder.mkdir(parents=True, exist_ok=True)
-        run(["cargo", "run", "--quiet", "--release", "-p", "readers", "--example", "seeds", "--", name, corpus])
-        program = built / triple / "release" / name
+    for name in targets():
+        (folder / "corpus" / name).mkdir(parents=True, exist_ok=True)
+        run(["cargo", "run", "--quiet", "--release", "-p", "readers", "--example", "seeds", "--", name, folder / "corpus" / name])
+        shutil.copy(built / triple / "release" / name, folder / name)
+    (folder / "commit").write_text(commit())
+
+
+def fuzz(seconds, only, folder, jobs):
+    """Each reader under libFuzzer, so many at once: runs, inputs that went wrong, peak of the memory, slowest input."""
+    def ended(name):
+        corpus, wrong = folder / "corpus" / name, folder / "wrong" / name
+        for path in (corpus, wrong):
+            path.mkdir(parents=True, exist_ok=True)
         limits = [f"-max_total_time={seconds}", f"-rss_limit_mb={MIB}", "-timeout=20", "-print_final_stats=1", "-max_len=20000"]
-        ended = subprocess.run([program, corpus, f"-artifact_prefix={wrong}/", "-verbosity=0", *limits],
-                               stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, errors="replace")
-        stat = lambda key: int((re.findall(rf"stat::{key}:\s+(\d+)", ended.stderr) or [0])[-1])
-        found[name] = {
+        process = subprocess.run([folder / name, corpus, f"-artifact_prefix={wrong}/", "-verbosity=0", *limits],
+                                 stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, errors="replace")
+        stat = lambda key: int((re.findall(rf"stat::{key}:\s+(\d+)", process.stderr) or [0])[-1])
+        found = {
             "runs": stat("number_of_executed_units"),
             "seconds": seconds,
             "wrong": len(list(wrong.iterdir())),
             "peak_mib": stat("peak_rss_mb"),
             "slowest_s": stat("slowest_unit_time_sec"),
         }
-        print(name, found[name], flush=True)
-        if ended.returncode:
-            print(ended.stderr[-1500:], flush=True)
-    return found
+        print(name, found, flush=True)
+        if process.returncode:
+            print(process.stderr[-1500:], flush=True)
+        return name, found
+
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        return dict(pool.map(ended, only or targets()))
 
 
 def mutate(seconds, seed):
@@ -112,10 +122,11 @@ class Kill:
 
 
 def is_json(path):
+    """Whether the file is there and whole. Each command has once run to its end before it is killed."""
     try:
         json.loads(path.read_text())
         return True
-    except ValueError:
+    except (OSError, ValueError):
         return False
 
 
@@ -134,8 +145,11 @@ def kills(count, rng):
         shutil.copy(ROOT / "README.md", folder)
 
     def records(folder):
-        files = (folder / "benches/results").rglob("*.json")
-        return all(map(is_json, files)) and len((folder / "README.md").read_text()) > 1000
+        files = list((folder / "benches/results").rglob("*.json"))
+        before = {path.relative_to(ROOT / "benches/results") for path in (ROOT / "benches/results").rglob("*.json")}
+        after = {path.relative_to(folder / "benches/results") for path in files}
+        pages = [(folder / "README.md"), (folder / "benches/results/README.md")]
+        return before <= after and all(map(is_json, files)) and all(page.read_text().endswith("\n") for page in pages)
 
     def submissions(folder):
         (folder / "eve").mkdir()
@@ -143,13 +157,15 @@ def kills(count, rng):
             shutil.copy(ROOT / "exercises" / path / "solution.ptx", folder / "eve" / f"{number}.ptx")
 
     def model(folder):
-        """The last model, if there is one, is whole: its tensors are as long as its header says."""
+        """The last model is there and whole: its tensors are as long as its header says."""
         file = folder / "out/model.safetensors"
-        if not file.exists():
-            return True
         data = file.read_bytes()
         size = int.from_bytes(data[:8], "little")
         header = json.loads(data[8:8 + size])
+        if any((folder / "target/workbook").glob("*.safetensors")):  # a training that was killed goes on from there
+            resumed = [examples / "train", "gnn", "--resume", "--out", folder / "out"]
+            if subprocess.run(resumed, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
+                return False
         end = max(entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__")
         return len(data) == 8 + size + end and is_json(folder / "out/config.json")
 
@@ -159,17 +175,17 @@ def kills(count, rng):
         table["measured_on"] = f"{processor()}, {os.cpu_count()} threads"
         (folder / "table.json").write_text(json.dumps(table))
 
-    def none_or_json(name):
-        return lambda folder: not (folder / name).exists() or is_json(folder / name)
+    def file(name):
+        return lambda folder: is_json(folder / name)
 
     jobs = {
-        "train": Kill(lambda f: [examples / "train", "gnn", "--steps", "3", "--out", f / "out"], model,
+        "train": Kill(lambda f: [examples / "train", "gnn", "--steps", "3", "--checkpoint-every", "0", "--out", f / "out"], model,
                       lambda f: (f / "Cargo.lock").touch()),
         "record": Kill(lambda f: [workbook, "record", "soak", ran], records, repository),
         "tune": Kill(lambda f: [examples / "tune", "--any", "--op", "rms_norm", "--json", f / "table.json"],
-                     none_or_json("table.json"), table),
+                     file("table.json"), table),
         "grade": Kill(lambda f: [workbook, "exercises", "--exercises", ROOT / "exercises", "grade", "eve", "--json", "g.json"],
-                      none_or_json("g.json"), submissions),
+                      file("g.json"), submissions),
     }
     return {name: {**job.times(count // len(jobs), rng)} for name, job in jobs.items()}
 
@@ -178,6 +194,10 @@ def decode(tokens):
     run(["cargo", "build", "--release", "-p", "tests", "--example", "long_decode"])
     said = run([ROOT / "target/release/examples/long_decode", tokens], stdout=subprocess.PIPE, text=True).stdout
     return json.loads(said)
+
+
+def commit():
+    return subprocess.check_output(["git", "rev-parse", "--short=9", "HEAD"], cwd=ROOT, text=True).strip()
 
 
 def processor():
@@ -229,6 +249,9 @@ def page(figures):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=int, default=1800, help="time of each fuzzer (0: none)")
+    parser.add_argument("--jobs", type=int, default=1, help="fuzzers at once")
+    parser.add_argument("--pack", type=pathlib.Path, help="only build the fuzzers, into this folder")
+    parser.add_argument("--packed", type=pathlib.Path, help="fuzzers that --pack built, perhaps on another machine")
     parser.add_argument("--mutate", type=int, default=600, help="time of each reader on mutated files (0: none)")
     parser.add_argument("--only", nargs="*", help="names of readers to fuzz")
     parser.add_argument("--kills", type=int, default=200, help="kills in all (0: none)")
@@ -236,17 +259,22 @@ def main():
     parser.add_argument("--seed", type=int, default=1, help="seed of the times of the kills")
     parser.add_argument("--page", action="store_true", help="only write docs/SOAK.md again")
     args = parser.parse_args()
+    if args.pack:
+        return fuzzers(args.pack.resolve())
     figures = json.loads(FIGURES.read_text()) if FIGURES.exists() else {}
     if not args.page:
-        commit = subprocess.check_output(["git", "rev-parse", "--short=9", "HEAD"], cwd=ROOT, text=True).strip()
-        origin = {"machine": f"{processor()}, {os.cpu_count()} threads", "commit": commit, "date": datetime.date.today().isoformat()}
+        packed = (args.packed or ROOT / "target/fuzz/packed").resolve()
+        if args.seconds and not args.packed:
+            fuzzers(packed)
+        of = (packed / "commit").read_text() if args.packed else commit()
+        origin = {"machine": f"{processor()}, {os.cpu_count()} threads", "commit": of, "date": datetime.date.today().isoformat()}
 
         def add(part, found):
             figures[part] = found
             figures.setdefault("origins", {})[part] = origin
 
         if args.seconds:
-            add("fuzz", {**figures.get("fuzz", {}), **fuzz(args.seconds, args.only)})
+            add("fuzz", {**figures.get("fuzz", {}), **fuzz(args.seconds, args.only, packed, args.jobs)})
         if args.mutate:
             add("mutations", mutate(args.mutate, args.seed))
         if args.kills:

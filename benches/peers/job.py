@@ -37,6 +37,13 @@ class Job:
     forward: Callable  # of one step's inputs → logits
     steps: list[tuple]  # the inputs of each forward pass of a run
     by_pyg: Callable | None = None  # makes what PyG has in place of `forward`
+    rewind: Callable = lambda: None  # brings back the state from which a run starts
+    waits: bool = True  # whether the host waits for each forward pass
+
+    @property
+    def device(self):
+        inputs = self.steps[0]
+        return inputs[0].device if inputs else next(self.forward.buffers()).device
 
 
 @dataclass

@@ -125,14 +125,37 @@ class LanguageModel(nn.Module):
         return F.linear(x, self.head)
 
 
+class Greedy(nn.Module):
+    """Tokens that stay on the device: each step reads the most probable token of the one before."""
+
+    def __init__(self, model, first, start):
+        super().__init__()
+        self.model = model
+        buffers(self, first=first, ids=first.clone(), start=start, position=start.clone())
+
+    def rewind(self):
+        self.ids.copy_(self.first)
+        self.position.copy_(self.start)
+
+    def forward(self):
+        logits = self.model(self.ids, self.position)
+        self.ids.copy_(logits.argmax(-1, keepdim=True))
+        self.position.add_(1)
+        return logits
+
+
 def load(workload, config, w, inputs, dtype, device):
-    """The prompt at once; or, where the inputs name further tokens, these one after the other behind it."""
-    prompt, following = inputs["input_ids"], inputs.get("next")
-    start, steps = prompt.shape[1], 0 if following is None else following.shape[1]
+    """The prompt at once; or, where the inputs name further tokens, these one after the other behind it; or, where they
+    name the first and a count, so many tokens that the model chooses."""
+    prompt, following, count = inputs["input_ids"], inputs.get("next"), inputs.get("count")
+    start, steps = prompt.shape[1], next((x.numel() for x in (following, count) if x is not None), 0)
     capacity = -(-(start + steps) // 8) * 8  # a multiple of eight: rows of the mask are aligned
     model = LanguageModel(w, config, prompt.shape[0], capacity, dtype).to(device)
-    if following is None:
+    if steps == 0:
         return Job(model, [(prompt,)])
     model(prompt)
+    if count is not None:
+        greedy = Greedy(model, inputs["first"], torch.tensor([start], device=device)).to(device)
+        return Job(greedy, [()] * steps, rewind=greedy.rewind, waits=False)
     token = lambda i: (following[:, i : i + 1].clone(), torch.tensor([start + i], device=device))
     return Job(model, [token(i) for i in range(steps)])

@@ -6,6 +6,7 @@ compile             torch.compile as it comes
 reduce-overhead     torch.compile with CUDA graphs
 max-autotune        the same, with kernels that are chosen by timing them; on a CPU with frozen weights
 max-autotune-graph  what it makes, captured and replayed as `graph` is: no guards between the call and the GPU
+max-autotune-pdl    the same, whose kernels start before the one before has ended (programmatic dependent launch)
 pyg                 op by op, with PyG's own layers: the graph transformer
 """
 
@@ -55,12 +56,17 @@ def compiled(mode, job):
 
 def tuned(job):
     """On a CPU the weights are constants, which a product may have in the layout that suits it."""
-    torch._inductor.config.freezing = job.steps[0][0].device.type == "cpu"
+    torch._inductor.config.freezing = job.device.type == "cpu"
     return compiled("max-autotune", job)
 
 
 def tuned_graph(job):
     return recorded(job, torch.compile(job.forward, mode="max-autotune-no-cudagraphs", fullgraph=True, dynamic=False))
+
+
+def tuned_pdl(job):
+    options = torch._inductor.list_mode_options("max-autotune-no-cudagraphs") | {"triton.enable_pdl": True}
+    return recorded(job, torch.compile(job.forward, options=options, fullgraph=True, dynamic=False))
 
 
 MODES = {
@@ -70,6 +76,7 @@ MODES = {
     "reduce-overhead": partial(compiled, "reduce-overhead"),
     "max-autotune": tuned,
     "max-autotune-graph": tuned_graph,
+    "max-autotune-pdl": tuned_pdl,
     "pyg": lambda job: job.by_pyg(),
 }
 ON_CPU = ["eager", "compile", "max-autotune", "pyg"]  # the others are about CUDA graphs
@@ -84,17 +91,21 @@ def system(mode):
 
 
 def prepare(mode, job):
-    """The step of a mode, warm, and the logits of the last.
+    """The step of a mode, warm, and the logits of the last, or of the first where the steps choose their own tokens.
 
     Raises ValueError when the compiler has left out the CUDA graphs that the mode is about.
     """
     counters["inductor"]["cudagraph_skips"] = 0
     step = MODES[mode](job)
     for _ in range(WARM_UP):
+        job.rewind()
         for inputs in job.steps:
             logits = step(*inputs)
+    if not job.waits:  # the steps after the first read what they chose themselves, which may be another token
+        job.rewind()
+        logits = step(*job.steps[0]).clone()
     skipped = counters["inductor"]["cudagraph_skips"]
-    if skipped and job.steps[0][0].is_cuda:
+    if skipped and job.device.type == "cuda":
         raise ValueError(f"expected CUDA graphs, found {skipped} that the compiler skipped")
     return step, logits
 

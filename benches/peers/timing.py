@@ -1,7 +1,7 @@
 """Times of a forward pass, measured as `workbook compare` measures the levels.
 
 A sample is one run of a job: one forward pass, or the steps of a decode, the device done with each before the next
-begins. The modes take turns, so that a machine that grows warm or busy hits all alike; a short run is made twice, and the
+begins; where the device chooses the tokens, the host queues all steps and waits once. The modes take turns, so that a machine that grows warm or busy hits all alike; a short run is made twice, and the
 second is the sample, so that no mode finds in the caches what another has left.
 """
 
@@ -25,11 +25,14 @@ def synchronize():
 
 def run(job, step):
     """Milliseconds of a run, the host's part included."""
+    job.rewind()
     synchronize()
     start = time.perf_counter()
     for inputs in job.steps:
         step(*inputs)
-        synchronize()
+        if job.waits:
+            synchronize()
+    synchronize()
     return (time.perf_counter() - start) * 1e3
 
 
@@ -44,6 +47,7 @@ def host(job, step):
 def on_device(job, step, busy):
     """Milliseconds between two events around a forward pass that waits in the GPU's queue as a whole; None if the GPU
     was there first."""
+    job.rewind()
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     for _ in range(AHEAD):
         busy @ busy
@@ -69,7 +73,7 @@ def in_turns(job, steps, samples):
 
 def device_ms(job, step, samples):
     """The median on the device alone; None on a CPU, and where the device would wait for the host."""
-    device = job.steps[0][0].device
+    device = job.device
     if device.type == "cpu":
         return None
     busy = torch.randn(4096, 4096, device=device)

@@ -8,7 +8,7 @@ use cli::load::{self, Loaded, Request};
 use cli::tokenizer::TextTokenizer;
 use levels::Level;
 use models::lm::Logits;
-use models::{KvCache, LanguageModel};
+use models::{KvCache, LanguageModel, Sampling};
 use replay::{Decoder, Pass};
 
 use crate::job::{Job, Model, Workload};
@@ -73,8 +73,22 @@ pub fn load(request: &Request, level: &Level, graph: bool) -> models::Result<Vec
     if preset && !request.device.is_cpu() {
         workloads.push(read(BATCH)?);
     }
-    let written = format!("a token at a time, positions {start} to {}", end - 1);
+    let positions = format!("positions {start} to {}", end - 1);
+    let written = format!("a token at a time, {positions}");
     workloads.push(workload("decode", written, 1, Box::new(decode)));
+    if preset && !request.device.is_cpu() {
+        let generate = Generate {
+            model,
+            prompt: prompt(start)?,
+            first: tokens[start],
+            count: end - start,
+            steps: None,
+            first_logits: None,
+            graph,
+        };
+        let chosen = format!("the most probable token each, {positions}");
+        workloads.push(workload("generate", chosen, 1, Box::new(generate)));
+    }
     Ok(workloads)
 }
 
@@ -280,6 +294,126 @@ impl Job for Decode {
         let next = Tensor::cat(&self.next, 1)?.to_dtype(DType::I64)?;
         let prompt = self.prompt.to_dtype(DType::I64)?;
         Ok(vec![("input_ids", prompt), ("next", next)])
+    }
+
+    fn recorded(&self) -> Option<usize> {
+        match &self.steps {
+            Some(Steps::Recorded(decoder)) => decoder.kernels().max(),
+            _ => None,
+        }
+    }
+}
+
+/// Tokens that follow a prompt, each the most probable one after those before, as the caller of `lm` reads them.
+///
+/// Rounding may make another token the most probable one, so that levels read different tokens; each reads its own.
+struct Generate {
+    model: Shared,
+    prompt: Tensor, // (1, T)
+    /// The first token after the prompt.
+    first: u32,
+    /// Tokens of a run.
+    count: usize,
+    steps: Option<Steps>,
+    /// (1, 1, V) after `first`: the only ones that all levels compute of the same tokens.
+    first_logits: Option<Tensor>,
+    graph: bool,
+}
+
+impl Generate {
+    /// Reads a token; the most probable next one.
+    fn next(&mut self, token: u32) -> Result<u32> {
+        let Shared { model, level } = &self.model;
+        let (ops, mut greedy) = (&**level, Sampling::greedy());
+        match &mut self.steps {
+            Some(Steps::Recorded(decoder)) => decoder.next(ops, model, token, &mut greedy),
+            Some(Steps::Eager(caches)) => {
+                let ids = ids(&[token], self.prompt.device())?;
+                let logits = self.model.read(&ids, caches)?;
+                ops.next_token(&logits.flatten_all()?, &mut greedy)
+            }
+            None => candle_core::bail!("tokens without a prompt"),
+        }
+    }
+
+    /// The prompt's keys and values, and `count` places behind them.
+    fn read_prompt(&mut self) -> Result<Vec<KvCache>> {
+        let t = self.prompt.dim(1)?;
+        let mut caches = self.model.caches(1, t + self.count)?;
+        self.model.forward(&self.prompt, &mut caches)?;
+        if self.first_logits.is_none() {
+            let first = ids(&[self.first], self.prompt.device())?;
+            self.first_logits = Some(self.model.forward(&first, &mut caches)?);
+            caches.iter_mut().for_each(|cache| cache.rewind(t));
+        }
+        Ok(caches)
+    }
+}
+
+impl Job for Generate {
+    fn reset(&mut self) {
+        self.steps = None;
+    }
+
+    fn prepare(&mut self) -> Result<()> {
+        let t = self.prompt.dim(1)?;
+        if let Some(Steps::Recorded(decoder)) = &mut self.steps {
+            return decoder.rewind(t); // what it has recorded is kept
+        }
+        self.reset();
+        let caches = self.read_prompt()?;
+        let (model, greedy) = (&self.model.model, Sampling::greedy());
+        self.steps = Some(if self.graph {
+            Steps::Recorded(Decoder::choosing(model, caches, &greedy)?)
+        } else {
+            Steps::Eager(caches)
+        });
+        Ok(())
+    }
+
+    /// The logits after the first token.
+    fn run(&mut self) -> Result<Tensor> {
+        let mut token = self.first;
+        for _ in 0..self.count {
+            token = self.next(token)?;
+        }
+        let logits = self.first_logits.clone();
+        logits.ok_or_else(|| candle_core::Error::msg("no token to read"))
+    }
+
+    fn prepare_pass(&mut self) -> Result<()> {
+        self.prepare()?;
+        for _ in 0..self.count / 2 {
+            self.queue()?;
+        }
+        self.prompt.device().synchronize()
+    }
+
+    /// A step without its copy to the host, which would wait for it.
+    fn queue(&mut self) -> Result<Tensor> {
+        let Shared { model, level } = &self.model;
+        let ids = ids(&[self.first], self.prompt.device())?;
+        match &mut self.steps {
+            Some(Steps::Recorded(decoder)) => decoder.read(&**level, model, &ids),
+            Some(Steps::Eager(caches)) => self.model.read(&ids, caches),
+            None => candle_core::bail!("tokens without a prompt"),
+        }
+    }
+
+    fn forwards(&self) -> usize {
+        self.count
+    }
+
+    fn inputs(&self) -> Result<Vec<(&'static str, Tensor)>> {
+        let device = self.prompt.device();
+        let prompt = self.prompt.to_dtype(DType::I64)?;
+        let first = ids(&[self.first], device)?.to_dtype(DType::I64)?;
+        let count = Tensor::zeros(self.count, DType::I64, device)?; // its length says how many tokens follow
+        Ok(vec![
+            ("input_ids", prompt),
+            ("first", first),
+            ("count", count),
+        ])
     }
 
     fn recorded(&self) -> Option<usize> {

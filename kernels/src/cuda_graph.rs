@@ -11,7 +11,7 @@ mod buffers;
 use std::cell::Cell;
 use std::sync::{PoisonError, RwLock};
 
-use candle_core::{Device, Result};
+use candle_core::{Device, Result, Tensor};
 
 pub use buffers::Buffers;
 pub(crate) use buffers::{keep, next};
@@ -99,6 +99,44 @@ impl CudaGraph {
     }
 }
 
+/// Copies of one u32 at a time to the host, which reads a copy without waiting for what was queued behind it.
+///
+/// `to_vec1` waits for all that is queued. In a decode step that is read this way, the next step can be queued before the
+/// host has the token: the device need not wait for the host. At most two copies may be under way.
+pub struct Readback(imp::Readback);
+
+impl Readback {
+    /// Page-locked memory for the copies.
+    ///
+    /// # Errors
+    /// If `device` is no GPU, or there is no memory.
+    pub fn new(device: &Device) -> Result<Self> {
+        imp::Readback::new(device).map(Self)
+    }
+
+    /// Queues a copy of `x`, one u32, behind what is queued, and returns at once.
+    ///
+    /// # Errors
+    /// If `x` is something else, or two copies are under way.
+    pub fn queue(&mut self, x: &Tensor) -> Result<()> {
+        self.0.queue(x)
+    }
+
+    /// Waits for the oldest copy under way, and for nothing behind it. It polls: that takes a core, and a microsecond less
+    /// than to sleep until the driver wakes the thread.
+    ///
+    /// # Errors
+    /// If none is under way, or a kernel before it has failed.
+    pub fn wait(&mut self) -> Result<u32> {
+        self.0.wait()
+    }
+
+    /// Copies under way.
+    pub fn pending(&self) -> usize {
+        self.0.pending()
+    }
+}
+
 fn recorded<T>(device: &Device, f: impl FnOnce() -> Result<T>) -> Result<(imp::Recorded, T)> {
     let _nobody_opens = OPEN.read().unwrap_or_else(PoisonError::into_inner);
     imp::Recorded::record(device, || {
@@ -116,7 +154,7 @@ pub fn warm<T>(device: &Device, f: impl FnOnce() -> T) -> T {
 
 #[cfg(not(feature = "cuda"))]
 mod imp {
-    use candle_core::{Device, Result};
+    use candle_core::{Device, Result, Tensor};
 
     use crate::error::mismatch;
 
@@ -142,6 +180,27 @@ mod imp {
 
     pub fn warm<T>(_: &Device, f: impl FnOnce() -> T) -> T {
         f()
+    }
+
+    pub enum Readback {}
+
+    impl Readback {
+        pub fn new(_: &Device) -> Result<Self> {
+            let expected = "a build with the feature `cuda`";
+            Err(mismatch("readback", expected, "a build without it"))
+        }
+
+        pub fn queue(&mut self, _: &Tensor) -> Result<()> {
+            match *self {}
+        }
+
+        pub fn wait(&mut self) -> Result<u32> {
+            match *self {}
+        }
+
+        pub fn pending(&self) -> usize {
+            match *self {}
+        }
     }
 }
 

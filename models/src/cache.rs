@@ -28,6 +28,11 @@ impl KvCache {
         self.len
     }
 
+    /// Positions that fit.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
     /// Whether no position is held.
     pub fn is_empty(&self) -> bool {
         self.len == 0

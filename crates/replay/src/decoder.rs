@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use candle_core::{DType, Device, Result, Tensor, bail};
 use kernels::attention::level5::{Cache, Position};
-use kernels::cuda_graph::{Buffers, CudaGraph, warm};
+use kernels::cuda_graph::{Buffers, CudaGraph, Readback, warm};
 use kernels::launch::chained;
 use kernels::next_token::level5::{argmax, can_draw, draw};
 use models::lm::Logits;
@@ -99,6 +99,10 @@ pub struct Decoder {
     choice: Choice,
     /// The token in `ids`, if a step has written it.
     chosen: Option<u32>,
+    /// Brings each chosen token to the host.
+    readback: Option<Readback>,
+    /// The token that a step already reads, though the caller has not passed it yet.
+    ahead: Option<u32>,
     /// Recorded steps by the maximum number of positions they can be replayed for.
     recorded: BTreeMap<usize, Recorded>,
 }
@@ -128,6 +132,8 @@ impl Decoder {
             ids: Tensor::zeros((batch, 1), DType::U32, model.device())?,
             choice: Choice::Callers,
             chosen: None,
+            readback: None,
+            ahead: None,
             recorded: BTreeMap::new(),
         })
     }
@@ -149,12 +155,18 @@ impl Decoder {
     ) -> Result<Self> {
         Ok(Self {
             choice: Choice::of(sampling, model.device())?,
+            readback: Some(Readback::new(model.device())?),
             ..Self::new(model, caches, 1)?
         })
     }
 
     /// Number of tokens read, including the prompt's.
     pub fn len(&self) -> usize {
+        self.launched() - usize::from(self.ahead.is_some())
+    }
+
+    /// Number of tokens read by the steps that have been launched.
+    fn launched(&self) -> usize {
         self.caches.first().map_or(0, KvCache::len)
     }
 
@@ -173,8 +185,14 @@ impl Decoder {
     /// # Errors
     /// If the driver fails.
     pub fn rewind(&mut self, len: usize) -> Result<()> {
+        if let Some(readback) = &mut self.readback {
+            while readback.pending() > 0 {
+                readback.wait()?;
+            }
+        }
+        (self.ahead, self.chosen) = (None, None);
         self.caches.iter_mut().for_each(|cache| cache.rewind(len));
-        self.position.set(self.len())
+        self.position.set(self.launched())
     }
 
     /// Reads ids (B, 1) → logits (B, 1, V), which the next step overwrites.
@@ -188,6 +206,9 @@ impl Decoder {
 
     /// Reads `token` and returns the next one, which stays on the device as the next step's input. `sampling`
     /// is that of [`choosing`](Self::choosing), and provides the step's random number.
+    ///
+    /// If the most probable token is chosen, the step that reads it is launched before the host has it: while the caller
+    /// handles a token, the device computes the next. If the caller then passes another token, that step is taken back.
     ///
     /// # Errors
     /// Those of [`read`](Self::read), and if a logit is NaN, if [`new`](Self::new) made the decoder, or if
@@ -204,22 +225,71 @@ impl Decoder {
             let of = [sampling.uniform(), sampling.top_p.unwrap_or(f64::INFINITY)];
             copy(&Tensor::new(&of, model.device())?, chance)?;
         }
-        if self.chosen != Some(token) {
-            copy(&Tensor::new(&[[token]], model.device())?, &self.ids)?;
+        if self.ahead == Some(token) {
+            self.ahead = None;
+        } else {
+            self.rewind_to_len()?;
+            if self.chosen != Some(token) {
+                copy(&Tensor::new(&[[token]], model.device())?, &self.ids)?;
+            }
+            self.choose(ops, model)?;
         }
-        self.step(ops, model)?;
-        let token = self.ids.flatten_all()?.to_vec1::<u32>()?[0];
+        // The token that this step chooses is where the next one reads it: the host need not have it before.
+        let goes_ahead = self.can_go_ahead();
+        if goes_ahead {
+            self.choose(ops, model)?;
+        }
+        let next = self.awaited()?;
+        if goes_ahead {
+            self.ahead = Some(next);
+        } else {
+            self.chosen = Some(next);
+        }
         let vocab = model.config().vocab_size;
-        if token as usize >= vocab {
+        if next as usize >= vocab {
             bail!("next_token: expected finite logits, found NaN")
         }
-        self.chosen = Some(token);
-        Ok(token)
+        Ok(next)
+    }
+
+    /// Whether the step after the one just launched can be launched before its token is known: it needs nothing of the
+    /// host, there is room in the caches, and its launches are recorded.
+    fn can_go_ahead(&self) -> bool {
+        let len = self.launched();
+        let cache = &self.caches[0];
+        let bucket = cache.state::<Cache>().map(|state| state.bucket(len + 1));
+        let is_recorded = bucket.is_some_and(|bucket| self.recorded.contains_key(&bucket));
+        matches!(self.choice, Choice::Greedy) && len < cache.capacity() && is_recorded
+    }
+
+    /// Takes back a step that reads another token than the caller's.
+    fn rewind_to_len(&mut self) -> Result<()> {
+        match self.ahead {
+            Some(_) => self.rewind(self.len()),
+            None => Ok(()),
+        }
+    }
+
+    /// Launches a step, and behind it the copy of the token that it chooses.
+    fn choose(&mut self, ops: &dyn Ops, model: &LanguageModel) -> Result<()> {
+        self.step(ops, model)?;
+        match &mut self.readback {
+            Some(readback) => readback.queue(&self.ids),
+            None => bail!("a decoder that chooses: expected memory for its tokens, found none"),
+        }
+    }
+
+    /// The token of the oldest step that the host has not read.
+    fn awaited(&mut self) -> Result<u32> {
+        match &mut self.readback {
+            Some(readback) => readback.wait(),
+            None => bail!("a decoder that chooses: expected memory for its tokens, found none"),
+        }
     }
 
     // ANCHOR: step
     fn step(&mut self, ops: &dyn Ops, model: &LanguageModel) -> Result<Tensor> {
-        let len = self.len();
+        let len = self.launched();
         let state = self.caches[0].state::<Cache>();
         let bucket = state.map_or(0, |cache| cache.bucket(len + 1));
         if !self.recorded.contains_key(&bucket) {
@@ -240,7 +310,7 @@ impl Decoder {
 
     /// Records the step after the tokens read so far, and restores the state.
     fn record(&mut self, ops: &dyn Ops, model: &LanguageModel) -> Result<Recorded> {
-        let (len, device) = (self.len(), model.device().clone());
+        let (len, device) = (self.launched(), model.device().clone());
         self.position.set(len)?;
         // The warm-up writes this token's keys and values where the step will write the same; the token and
         // the position are restored.

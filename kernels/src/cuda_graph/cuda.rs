@@ -9,6 +9,11 @@ use sys::CUstreamCaptureMode_enum::CU_STREAM_CAPTURE_MODE_RELAXED as RELAXED;
 
 use crate::error::mismatch;
 
+#[path = "readback.rs"]
+mod readback;
+
+pub use readback::Readback;
+
 /// The next launch frees memory that a replay has not freed.
 const AUTO_FREE: sys::CUgraphInstantiate_flags =
     sys::CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;

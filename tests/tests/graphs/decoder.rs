@@ -232,6 +232,50 @@ fn chosen_on_the_device(sampling: impl Fn() -> Sampling) -> models::Result<()> {
     Ok(())
 }
 
+/// A greedy decoder has launched the step of the token that it returned. A caller that passes another one, or goes back,
+/// gets what a decoder without such a step computes.
+#[test]
+#[cfg_attr(
+    not(feature = "cuda"),
+    ignore = "needs a GPU: build with --features cuda"
+)]
+fn a_step_launched_ahead_is_taken_back() -> models::Result<()> {
+    let device = gpu()?;
+    let (ops, mut sampling) = (level5(), Sampling::greedy());
+    let model = language_model(8, DType::F32, &device)?;
+    let start = || {
+        let mut caches = model.new_caches(&*ops, 1, 40)?;
+        let prompt = Tensor::new(&[[9u32, 8, 7]], &device)?;
+        model.forward(&*ops, &prompt, &mut caches, Logits::Last)?;
+        Ok::<_, candle_core::Error>(caches)
+    };
+    let mut decoder = Decoder::choosing(&model, start()?, &sampling)?;
+    let mut eager = start()?;
+    let mut expected = |token: u32, len: usize| {
+        eager.iter_mut().for_each(|cache| cache.rewind(len));
+        let ids = Tensor::new(&[[token]], &device)?;
+        let logits = model.forward(&*ops, &ids, &mut eager, Logits::Last)?;
+        ops.next_token(&logits.flatten_all()?, &mut Sampling::greedy())
+    };
+    let mut len = 3;
+    // Each token is one that the step before did not choose, at every third step; the last two steps go back.
+    for step in 0..20u32 {
+        let token = match step % 3 {
+            0 => step % 8,
+            _ => expected(step % 8, len - 1)?,
+        };
+        if step >= 18 {
+            len -= 5;
+            decoder.rewind(len)?;
+        }
+        assert_eq!(decoder.len(), len, "step {step}");
+        let next = decoder.next(&*ops, &model, token, &mut sampling)?;
+        assert_eq!(next, expected(token, len)?, "step {step}");
+        len += 1;
+    }
+    Ok(())
+}
+
 #[test]
 #[cfg_attr(
     not(feature = "cuda"),

@@ -10,13 +10,14 @@ const ON_CPU: [&str; 4] = [
     "pytorch_compile_max_autotune",
     "pyg",
 ];
-const ON_GPU: [&str; 7] = [
+const ON_GPU: [&str; 8] = [
     "pytorch_eager",
     "pytorch_graph",
     "pytorch_compile",
     "pytorch_compile_reduce_overhead",
     "pytorch_compile_max_autotune",
     "pytorch_compile_max_autotune_graph",
+    "pytorch_compile_max_autotune_pdl",
     "pyg",
 ];
 

@@ -114,7 +114,8 @@ fn differences(results: &Results) -> String {
 fn autotuned(workloads: &[(&str, Workload)]) -> String {
     let is = |(_, workload): &&(&str, Workload)| {
         let system = workload.other().and_then(|row| row.system.as_deref());
-        system.is_some_and(|system| system.ends_with("max_autotune_graph"))
+        let by_hand = ["max_autotune_graph", "max_autotune_pdl"];
+        system.is_some_and(|system| by_hand.iter().any(|mode| system.ends_with(mode)))
     };
     let count = workloads.iter().filter(is).count();
     format!(

@@ -51,6 +51,9 @@ pub struct TrainArgs {
     /// Seed of weights and data
     #[arg(long, default_value_t = 1, value_parser = whole::<u64>)]
     pub seed: u64,
+    /// Seconds between two checkpoints: a crash loses this much at most; 0 for one after each step
+    #[arg(long, value_name = "SECONDS", default_value_t = 60., value_parser = seconds)]
+    pub checkpoint_every: f64,
     /// Folder for the trained model [default: models/tiny/<model>]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -70,6 +73,13 @@ fn positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(x) if x.is_finite() && x > 0. => Ok(x),
         _ => Err("expected a positive number".into()),
+    }
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(x) if (0. ..=1e6).contains(&x) => Ok(x),
+        _ => Err("expected a number of seconds from 0 to 1000000".into()),
     }
 }
 

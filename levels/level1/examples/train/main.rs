@@ -28,6 +28,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cli::args::options;
 use data::BadInput;
@@ -99,7 +100,11 @@ fn train<T: Task>(
         Training::new(task, args.seed, args.budget(T::STEPS))
     };
     stop_on_signals()?;
-    training.run(task, checkpoint)?;
+    training.run(
+        task,
+        checkpoint,
+        Duration::from_secs_f64(args.checkpoint_every),
+    )?;
     if !training.is_done() {
         checkpoint::save(checkpoint, task, &training)?;
         data::println!(
@@ -110,7 +115,7 @@ fn train<T: Task>(
         return Ok(ExitCode::from(STOPPED));
     }
     finish(task, &training, &place, evaluate)?;
-    // Not there when the training took less than a minute.
+    // Not there when none was due.
     let _ = std::fs::remove_file(checkpoint);
     Ok(ExitCode::SUCCESS)
 }

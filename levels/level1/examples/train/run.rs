@@ -17,8 +17,6 @@ use crate::variables::Variables;
 
 /// Set by Ctrl-C and by SIGTERM.
 pub static STOP: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
-/// A crash or a power cut loses this much at most.
-const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);
 /// Batches drawn ahead of the loop.
 const AHEAD: usize = 4;
 
@@ -84,14 +82,14 @@ impl Training {
         Ok(())
     }
 
-    /// Steps until the budget is spent or [`STOP`] is set, with a checkpoint in `path` now and then.
-    pub fn run<T: Task>(&mut self, task: &T, path: &Path) -> anyhow::Result<()> {
+    /// Steps until the budget is spent or [`STOP`] is set, with a checkpoint in `path` each time that so much time has passed.
+    pub fn run<T: Task>(&mut self, task: &T, path: &Path, every: Duration) -> anyhow::Result<()> {
         let bar = self.bar(task.name());
         let (seed, first) = (self.seed, self.losses.len());
         let (sender, batches) = sync_channel(AHEAD);
         let result = std::thread::scope(|scope| {
             scope.spawn(move || draw_batches(task, seed, first, &sender));
-            self.consume(task, path, batches, &bar)
+            self.consume(task, (path, every), batches, &bar)
         });
         bar.finish_and_clear();
         result
@@ -100,7 +98,7 @@ impl Training {
     fn consume<T: Task>(
         &mut self,
         task: &T,
-        path: &Path,
+        (path, every): (&Path, Duration),
         batches: Receiver<anyhow::Result<Vec<T::Shard>>>,
         bar: &ProgressBar,
     ) -> anyhow::Result<()> {
@@ -111,7 +109,7 @@ impl Training {
             self.seconds += start.elapsed().as_secs_f64();
             bar.set_position(self.position());
             bar.set_message(format!("{:.3}", recent(&self.losses)));
-            if saved.elapsed() > CHECKPOINT_EVERY {
+            if saved.elapsed() > every {
                 checkpoint::save(path, task, self)?;
                 saved = Instant::now();
             }

@@ -4,6 +4,7 @@
 mod help;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use candle_core::{DType, Device, Tensor};
 use clap::CommandFactory;
@@ -42,7 +43,7 @@ fn learns<T: Task>(task: &T, steps: usize) {
     let shard = task.draw(&mut crate::task::rng_of_step(3, 0)).unwrap();
     shards::gradients(task, &training.variables, &[shard]).unwrap();
     let before = weights(&training);
-    training.run(task, &path).unwrap();
+    training.run(task, &path, Duration::ZERO).unwrap();
     for ((name, before), (_, after)) in before.iter().zip(weights(&training)) {
         assert_ne!(*before, after, "{name} stayed as it was");
         assert!(after.iter().all(|x| x.is_finite()), "{name}");
@@ -86,7 +87,7 @@ fn a_stop_changes_nothing() {
     let task = Gnn::new();
     let budget = Budget::Steps(6);
     let mut whole = Training::new(&task, 5, budget);
-    whole.run(&task, &path).unwrap();
+    whole.run(&task, &path, Duration::ZERO).unwrap();
 
     let mut training = Training::new(&task, 5, budget);
     for step in 0..3 {
@@ -99,7 +100,7 @@ fn a_stop_changes_nothing() {
     checkpoint::save(&path, &task, &training).unwrap();
     let mut resumed = checkpoint::load(&path, &task).unwrap();
     assert_eq!((resumed.seed, resumed.budget), (5, budget));
-    resumed.run(&task, &path).unwrap();
+    resumed.run(&task, &path, Duration::ZERO).unwrap();
     assert_eq!(resumed.losses, whole.losses);
     assert_eq!(weights(&resumed), weights(&whole));
 }
