@@ -14,7 +14,7 @@ use replay::{Decoder, Pass};
 use crate::job::{Job, Model, Workload};
 use crate::sweep::{Point, Sweep, doublings};
 
-/// Prose of which models that were trained on English can make something.
+/// English prose, which a trained model can continue.
 const PROMPT: &str = include_str!("prompt.txt");
 /// Tokens that a prefill reads, if the context has room for them.
 const PREFILL: usize = 128;
@@ -199,7 +199,7 @@ impl Job for Prefill {
     }
 }
 
-/// One token after the other, behind a prompt. The tokens are given, so that every level reads the
+/// One token after the other, after a prompt. The tokens are given, so that every level reads the
 /// same ones.
 struct Decode {
     model: Shared,
@@ -209,7 +209,7 @@ struct Decode {
     graph: bool,
 }
 
-/// Behind the prompt.
+/// After the prompt.
 enum Steps {
     Eager(Vec<KvCache>),
     Recorded(Decoder),

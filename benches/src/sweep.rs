@@ -8,9 +8,9 @@ use crate::{gnn, lm, vit};
 
 /// One thing that grows while the rest stays.
 pub struct Sweep {
-    /// What grows: `tokens`, `batch`, `nodes` or `edges`.
+    /// The size that grows: `tokens`, `batch`, `nodes` or `edges`.
     pub axis: &'static str,
-    /// The same in words, with what stays.
+    /// The axis and the constant sizes in words.
     pub what: String,
     /// From the smallest.
     pub points: Vec<Point>,

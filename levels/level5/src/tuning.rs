@@ -1,4 +1,4 @@
-//! What is measured on a device, and the table that comes of it.
+//! Measures kernels on a device and makes the table that level 5 picks from.
 
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -35,10 +35,10 @@ pub fn problems(device: &Device, ops: &[Op]) -> Result<usize> {
         .sum())
 }
 
-/// Measures `ops` on `device`, or all operations where there are none; `seen` is told of every problem.
+/// Measures `ops` on `device`, or all operations where there are none; `seen` gets every problem.
 ///
 /// # Errors
-/// What a kernel or the driver says.
+/// When a kernel or the driver fails.
 pub fn table(device: &Device, ops: &[Op], seen: impl FnMut(&Measured)) -> Result<Table> {
     let facts = Facts::of(device)?;
     let today = empty(facts)?; // before the work
@@ -61,7 +61,7 @@ fn date(now: SystemTime) -> Result<String> {
     Ok(now.chars().take_while(|c| *c != 'T').collect())
 }
 
-/// Of this device and today, without rules.
+/// A table of this device and today, without rules.
 fn empty(facts: &Facts) -> Result<Table> {
     Ok(Table {
         schema: kernels::dispatch::SCHEMA,
@@ -111,7 +111,7 @@ pub fn place(device: &Device) -> Result<Option<PathBuf>> {
     Ok(folder().map(|folder| folder.join(name)))
 }
 
-/// The name of the kernel that is picked for a product of matrices.
+/// The name of the kernel that is picked for a matmul.
 ///
 /// # Errors
 /// When the driver does not answer, or no kernel can.
@@ -173,7 +173,7 @@ pub fn summary(table: &Table, took: Duration, out: &mut impl Write) -> std::io::
 /// those in the table that is there.
 ///
 /// # Errors
-/// When `ops` are named and there is no table of this device; what a kernel, the driver or the file system says.
+/// When `ops` are named and there is no table of this device; when a kernel, the driver or the file system fails.
 pub fn run(
     device: &Device,
     path: Option<PathBuf>,

@@ -164,7 +164,7 @@ fn ops_of(rows: &[OpRow]) -> impl Iterator<Item = &OpRow> {
     rows.iter().filter(|row| row.op != "limits")
 }
 
-/// `OP.SHAPE` of each op and shape of a number format.
+/// `OP.SHAPE` of each op and shape of a dtype.
 fn cases(rows: &[OpRow], dtype: &str) -> Vec<String> {
     let mut cases: Vec<String> = vec![];
     for row in ops_of(rows).filter(|row| row.dtype == dtype) {
