@@ -141,17 +141,17 @@ pub fn all_presets() -> Vec<String> {
 }
 
 /// Loads `model` as `request` says, with weights of its own for `level`: a weight is packed for one
-/// level. With `graph`, forward passes are recorded at their first run and repeated.
+/// level. With `cuda_graph`, forward passes are recorded at their first run and repeated.
 pub fn load(
     model: Model,
     request: &Request,
     level: &Level,
-    graph: bool,
+    cuda_graph: bool,
 ) -> models::Result<Vec<Workload>> {
     match model {
-        Model::Lm => lm::load(request, level, graph),
-        Model::Vit => vit::load(request, level, graph),
-        Model::Gnn => gnn::load(request, level, graph),
+        Model::Lm => lm::load(request, level, cuda_graph),
+        Model::Vit => vit::load(request, level, cuda_graph),
+        Model::Gnn => gnn::load(request, level, cuda_graph),
     }
 }
 

@@ -80,7 +80,7 @@ pub trait Timed {
 }
 
 /// Inputs of an op, each under its name in the formula.
-pub type Operands<'a> = &'a [(&'a str, &'a Tensor)];
+pub type OpInputs<'a> = &'a [(&'a str, &'a Tensor)];
 
 impl<F: FnMut() -> Result<Tensor>> Timed for F {
     fn call(&mut self) -> Result<Tensor> {
@@ -118,7 +118,7 @@ pub trait Bench {
         &mut self,
         _op: &str,
         _shape: &str,
-        _operands: Operands,
+        _inputs: OpInputs,
         _answer: impl FnOnce() -> Result<Tensor>,
     ) -> Result<()> {
         Ok(())
@@ -128,10 +128,10 @@ pub trait Bench {
     fn function<T: Timed>(
         &mut self,
         case: Case,
-        operands: Operands,
+        inputs: OpInputs,
         setup: impl FnMut(Functions) -> Result<T>,
     ) -> Result<()> {
-        self.function_from(1, case, operands, setup)
+        self.function_from(1, case, inputs, setup)
     }
 
     /// The same at the levels from `lowest` on.
@@ -139,10 +139,10 @@ pub trait Bench {
         &mut self,
         lowest: u8,
         case: Case,
-        operands: Operands,
+        inputs: OpInputs,
         mut setup: impl FnMut(Functions) -> Result<T>,
     ) -> Result<()> {
-        at_levels(self, lowest, case, operands, |level| {
+        at_levels(self, lowest, case, inputs, |level| {
             setup(functions_of(level.level())?)
         })
     }
@@ -151,10 +151,10 @@ pub trait Bench {
     fn method<T: Timed>(
         &mut self,
         case: Case,
-        operands: Operands,
+        inputs: OpInputs,
         setup: impl FnMut(Level) -> Result<T>,
     ) -> Result<()> {
-        at_levels(self, 1, case, operands, setup)
+        at_levels(self, 1, case, inputs, setup)
     }
 }
 
@@ -170,7 +170,7 @@ fn at_levels<T: Timed>(
     bench: &mut (impl Bench + ?Sized),
     lowest: u8,
     case: Case,
-    operands: Operands,
+    inputs: OpInputs,
     mut setup: impl FnMut(Level) -> Result<T>,
 ) -> Result<()> {
     let Case {
@@ -182,7 +182,7 @@ fn at_levels<T: Timed>(
     let mut able = levels::able(bench.dtype(), bench.device());
     able.retain(|level| level.level() >= lowest);
     if let Some(first) = able.first() {
-        bench.given(op, shape, operands, || setup(first.clone())?.answer())?;
+        bench.given(op, shape, inputs, || setup(first.clone())?.answer())?;
     }
     bench.needs(op, shape, cost);
     let names: Vec<String> = (able.iter().map(|level| format!("level{}", level.level()))).collect();

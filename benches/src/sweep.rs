@@ -32,18 +32,18 @@ impl Point {
     }
 }
 
-/// Loads `model` as `request` says, with weights of its own for `level`, and its input in all sizes. With `graph`, forward
+/// Loads `model` as `request` says, with weights of its own for `level`, and its input in all sizes. With `cuda_graph`, forward
 /// passes are recorded at their first run and repeated.
 pub fn load(
     model: Model,
     request: &Request,
     level: &Level,
-    graph: bool,
+    cuda_graph: bool,
 ) -> models::Result<Vec<Sweep>> {
     match model {
-        Model::Lm => lm::sweep(request, level, graph),
-        Model::Vit => vit::sweep(request, level, graph),
-        Model::Gnn => gnn::sweep(request, level, graph),
+        Model::Lm => lm::sweep(request, level, cuda_graph),
+        Model::Vit => vit::sweep(request, level, cuda_graph),
+        Model::Gnn => gnn::sweep(request, level, cuda_graph),
     }
 }
 

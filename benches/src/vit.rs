@@ -16,7 +16,7 @@ use crate::sweep::{Point, Sweep, doublings};
 
 /// All sample images for `tiny`, which was trained on their like; one for a preset, and on a GPU as many
 /// besides as fill it.
-pub fn load(request: &Request, level: &Level, graph: bool) -> models::Result<Vec<Workload>> {
+pub fn load(request: &Request, level: &Level, cuda_graph: bool) -> models::Result<Vec<Workload>> {
     let loaded = load::vit(request)?;
     let batches = match (loaded.folder.is_some(), request.device.is_cpu()) {
         (true, _) => vec![CLASSES.len()],
@@ -30,7 +30,7 @@ pub fn load(request: &Request, level: &Level, graph: bool) -> models::Result<Vec
         let job = Classify {
             model: model.clone(),
             level: level.clone(),
-            pass: Pass::new(graph),
+            pass: Pass::new(cuda_graph),
             pixels: batch_of(&pictures, batch, side, request)?,
         };
         Ok(Workload {
@@ -50,7 +50,7 @@ const SWEPT: usize = 16;
 const SWEPT_GPU: usize = 128;
 
 /// Batches, each twice as large as the one before.
-pub fn sweep(request: &Request, level: &Level, graph: bool) -> models::Result<Vec<Sweep>> {
+pub fn sweep(request: &Request, level: &Level, cuda_graph: bool) -> models::Result<Vec<Sweep>> {
     let loaded = load::vit(request)?;
     let pictures = pixels(&loaded, CLASSES.len())?;
     let side = loaded.model.config().image_size;
@@ -59,7 +59,7 @@ pub fn sweep(request: &Request, level: &Level, graph: bool) -> models::Result<Ve
         let job = Classify {
             model: model.clone(),
             level: level.clone(),
-            pass: Pass::new(graph),
+            pass: Pass::new(cuda_graph),
             pixels: batch_of(&pictures, batch, side, request)?,
         };
         Ok(Point::new(batch, job))

@@ -102,11 +102,11 @@ fn earlier(path: &Path, of: &Table) -> Result<Table> {
     }
 }
 
-/// Where the table of `device` is looked for; none where the system has no folder for caches.
+/// Default path of the table of `device`; `None` where the system has no folder for caches.
 ///
 /// # Errors
 /// When the driver does not answer.
-pub fn place(device: &Device) -> Result<Option<PathBuf>> {
+pub fn table_path(device: &Device) -> Result<Option<PathBuf>> {
     let name = Table::file_name(Facts::of(device)?);
     Ok(folder().map(|folder| folder.join(name)))
 }
@@ -168,7 +168,7 @@ pub fn summary(table: &Table, took: Duration, out: &mut impl Write) -> std::io::
     Ok(())
 }
 
-/// Measures `device`, writes the table to `path`, or where there is none, to its [`place`], and then prints the summary
+/// Measures `device`, writes the table to `path`, or where there is none, to its [`table_path`], and then prints the summary
 /// to `out`; with `any` as the table of all devices of its kind. With `ops`, those alone: their rules take the place of
 /// those in the table that is there.
 ///
@@ -182,8 +182,8 @@ pub fn run(
     seen: impl FnMut(&Measured),
     out: &mut impl Write,
 ) -> Result<()> {
-    let place = place(device)?;
-    let Some(path) = path.or_else(|| place.clone()) else {
+    let default = table_path(device)?;
+    let Some(path) = path.or_else(|| default.clone()) else {
         bail!("no cache folder on this system; pass --json")
     };
     if let Some(op) = ops.iter().find(|&&op| grids_of(&[op]).is_empty()) {
@@ -207,7 +207,7 @@ pub fn run(
         _ => models::Error::from(BadInput::unwritable("stdout".as_ref(), &e)).into(),
     };
     summary(&measured, took, out).map_err(unprinted)?;
-    let used = if Some(&path) == place.as_ref() {
+    let used = if Some(&path) == default.as_ref() {
         "; level 5 uses it on this device from now on"
     } else {
         ""

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use benches::limits;
-use benches::ops::{self, Bench, Contenders, Operands, Timed, Work};
+use benches::ops::{self, Bench, Contenders, OpInputs, Timed, Work};
 use benches::timer::{Timer, Times};
 use candle_core::{DType, Device, Tensor};
 use candle_nn::VarBuilder;
@@ -113,12 +113,12 @@ impl Bench for Recorder<'_> {
         &mut self,
         op: &str,
         shape: &str,
-        operands: Operands,
+        inputs: OpInputs,
         answer: impl FnOnce() -> candle_core::Result<Tensor>,
     ) -> candle_core::Result<()> {
         match self.peers {
             Some(peers) if op.contains(&self.args.filter) => {
-                peers.export([op, shape], self.dtype(), operands, &answer()?)
+                peers.export([op, shape], self.dtype(), inputs, &answer()?)
             }
             _ => Ok(()),
         }
