@@ -1,4 +1,4 @@
-//! What a recorded measurement says of how it was built: the compiler's version and candle's.
+//! Passes the versions of the compiler and of candle to the crate, which records them with each measurement.
 
 use std::process::Command;
 

@@ -27,7 +27,7 @@ pub const LARGE: (usize, usize) = (169_343, 2_332_486);
 
 /// Graphs of all families for `tiny`, which was trained on their like; graphs of one size for a preset, and
 /// on a GPU one large graph besides.
-pub fn load(request: &Request, level: &Level, graph: bool) -> models::Result<Vec<Workload>> {
+pub fn load(request: &Request, level: &Level, cuda_graph: bool) -> models::Result<Vec<Workload>> {
     let loaded = load::gnn(request)?;
     let mut rng = ChaCha8Rng::seed_from_u64(request.seed);
     let draw = |i: usize| match loaded.folder {
@@ -43,7 +43,7 @@ pub fn load(request: &Request, level: &Level, graph: bool) -> models::Result<Vec
             batch,
             model: model.clone(),
             level: level.clone(),
-            pass: Pass::new(graph),
+            pass: Pass::new(cuda_graph),
         };
         Workload {
             model: Model::Gnn,
@@ -71,7 +71,7 @@ const SWEPT_EDGES: [usize; 2] = [32, 1024];
 const MOST_EDGES: usize = 32;
 
 /// More graphs of the same degree; and as many nodes with more edges.
-pub fn sweep(request: &Request, level: &Level, graph: bool) -> models::Result<Vec<Sweep>> {
+pub fn sweep(request: &Request, level: &Level, cuda_graph: bool) -> models::Result<Vec<Sweep>> {
     let loaded = load::gnn(request)?;
     let model = Arc::new(loaded.model);
     let job = |graphs: usize, degree: usize| {
@@ -82,7 +82,7 @@ pub fn sweep(request: &Request, level: &Level, graph: bool) -> models::Result<Ve
             batch: GraphBatch::of(&graphs, config, request.dtype, &request.device)?,
             model: model.clone(),
             level: level.clone(),
-            pass: Pass::new(graph),
+            pass: Pass::new(cuda_graph),
         })
     };
     let nodes = |graphs| Ok(Point::new(graphs * NODES as usize, job(graphs, DEGREE)?));

@@ -50,7 +50,7 @@ impl Model {
 
 /// Something to time.
 pub trait Job {
-    /// Frees what a run leaves behind, so that its memory can be counted from here.
+    /// Frees the memory that earlier runs keep, so that its memory can be counted from here.
     fn reset(&mut self) {}
 
     /// Brings everything to where [`run`](Self::run) starts. Not timed.
@@ -79,7 +79,7 @@ pub trait Job {
         1
     }
 
-    /// What a forward pass is given, under the names that other frameworks use.
+    /// Inputs of a forward pass, under the names that other frameworks use.
     ///
     /// # Errors
     /// When a tensor cannot be made of it.
@@ -97,13 +97,13 @@ pub struct Workload {
     pub model: Model,
     /// `tiny`, or the name of a preset.
     pub preset: String,
-    /// What is computed: `prefill`, `decode`, `batch1`, `graphs128`.
+    /// Name of the workload: `prefill`, `decode`, `batch1`, `graphs128`.
     pub name: String,
     /// The input in words.
     pub input: String,
-    /// Tokens, pictures or graphs of one forward pass.
+    /// Tokens, images or graphs of one forward pass.
     pub items: usize,
-    /// What is timed.
+    /// The forward pass that is timed.
     pub job: Box<dyn Job>,
 }
 
@@ -141,17 +141,17 @@ pub fn all_presets() -> Vec<String> {
 }
 
 /// Loads `model` as `request` says, with weights of its own for `level`: a weight is packed for one
-/// level. With `graph`, forward passes are recorded at their first run and repeated.
+/// level. With `cuda_graph`, forward passes are recorded at their first run and repeated.
 pub fn load(
     model: Model,
     request: &Request,
     level: &Level,
-    graph: bool,
+    cuda_graph: bool,
 ) -> models::Result<Vec<Workload>> {
     match model {
-        Model::Lm => lm::load(request, level, graph),
-        Model::Vit => vit::load(request, level, graph),
-        Model::Gnn => gnn::load(request, level, graph),
+        Model::Lm => lm::load(request, level, cuda_graph),
+        Model::Vit => vit::load(request, level, cuda_graph),
+        Model::Gnn => gnn::load(request, level, cuda_graph),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is measured: the same jobs for `workbook compare` and for `cargo bench`.
+//! The jobs that `workbook compare` and `cargo bench` time.
 //!
 //! A [`Job`] is one model, at one level, on one input. Two measurements of a job differ in how they
 //! repeat it and in nothing else.

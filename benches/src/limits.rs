@@ -1,4 +1,4 @@
-//! What a device can do at the most, measured in the same run as what is held against it.
+//! Memory bandwidth and matmul throughput of a device, measured in the run whose times are compared with them.
 
 use std::hint::black_box;
 
@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use crate::ops::{HostCopy, Timed};
 use crate::timer::{Timer, Times};
 
-/// Samples of each, of which the fastest counts: a limit is what the device can do, not what it mostly does.
+/// Samples of each limit. The fastest one counts, because a limit is an upper bound.
 const SAMPLES: usize = 10;
 
 /// Bytes that are copied, and on a CPU read: several times the caches of either.
@@ -26,7 +26,7 @@ const SIDE: [usize; 2] = [1024, 8192];
 /// matmuls are in `dtype`; a CPU computes in f32 only.
 ///
 /// # Errors
-/// What the device does.
+/// Measures both limits of the device.
 pub fn measure(device: &Device, dtype: DType) -> Result<Limits> {
     let timer = Timer::new(device)?;
     Ok(Limits {

@@ -14,7 +14,7 @@ use replay::{Decoder, Pass};
 use crate::job::{Job, Model, Workload};
 use crate::sweep::{Point, Sweep, doublings};
 
-/// Prose of which models that were trained on English can make something.
+/// English prose, which a trained model can continue.
 const PROMPT: &str = include_str!("prompt.txt");
 /// Tokens that a prefill reads, if the context has room for them.
 const PREFILL: usize = 128;
@@ -26,7 +26,7 @@ const DECODE: usize = 16;
 const POSITION: usize = 255;
 
 /// `prefill` and `decode`, which share their weights; for a preset on a GPU `prefill4` too.
-pub fn load(request: &Request, level: &Level, graph: bool) -> models::Result<Vec<Workload>> {
+pub fn load(request: &Request, level: &Level, cuda_graph: bool) -> models::Result<Vec<Workload>> {
     let loaded = load::lm(request)?;
     let context = loaded.model.config().max_position_embeddings;
     let prefill = PREFILL.min(context);
@@ -53,14 +53,14 @@ pub fn load(request: &Request, level: &Level, graph: bool) -> models::Result<Vec
         prompt: prompt(start)?,
         next: tokens[start..].iter().map(single).collect::<Result<_>>()?,
         steps: None,
-        graph,
+        cuda_graph,
     };
     let read = |batch: usize| {
         let job = Prefill {
             model: model.clone(),
             prompt: prompt(prefill)?.repeat((batch, 1))?,
             caches: vec![],
-            pass: Pass::new(graph),
+            pass: Pass::new(cuda_graph),
         };
         let name = match batch {
             1 => "prefill".to_string(),
@@ -97,7 +97,7 @@ const SWEPT: [usize; 2] = [16, 512];
 const SWEPT_GPU: [usize; 2] = [16, 2048];
 
 /// A prefill for each length that the context has room for.
-pub fn sweep(request: &Request, level: &Level, graph: bool) -> models::Result<Vec<Sweep>> {
+pub fn sweep(request: &Request, level: &Level, cuda_graph: bool) -> models::Result<Vec<Sweep>> {
     let loaded = load::lm(request)?;
     let context = loaded.model.config().max_position_embeddings;
     let [first, last] = if request.device.is_cpu() {
@@ -115,7 +115,7 @@ pub fn sweep(request: &Request, level: &Level, graph: bool) -> models::Result<Ve
             model: model.clone(),
             prompt: ids(&tokens[..length], &request.device)?,
             caches: vec![],
-            pass: Pass::new(graph),
+            pass: Pass::new(cuda_graph),
         };
         Ok(Point::new(length, job))
     };
@@ -213,17 +213,17 @@ impl Job for Prefill {
     }
 }
 
-/// One token after the other, behind a prompt. The tokens are given, so that every level reads the
+/// One token after the other, after a prompt. The tokens are given, so that every level reads the
 /// same ones.
 struct Decode {
     model: Shared,
     prompt: Tensor,    // (1, T)
     next: Vec<Tensor>, // (1, 1) each
     steps: Option<Steps>,
-    graph: bool,
+    cuda_graph: bool,
 }
 
-/// Behind the prompt.
+/// After the prompt.
 enum Steps {
     Eager(Vec<KvCache>),
     Recorded(Decoder),
@@ -264,7 +264,7 @@ impl Job for Decode {
         self.reset();
         let mut caches = self.model.caches(1, t + self.next.len())?;
         self.model.forward(&self.prompt, &mut caches)?;
-        self.steps = Some(if self.graph {
+        self.steps = Some(if self.cuda_graph {
             Steps::Recorded(Decoder::new(&self.model.model, caches, 1)?)
         } else {
             Steps::Eager(caches)

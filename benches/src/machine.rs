@@ -33,7 +33,7 @@ pub fn describe(device: &Device, root: &Path) -> Result<Machine> {
     })
 }
 
-/// The commit of the working tree, with `-dirty` behind it when files differ from it, but for what measurements before
+/// The commit of the working tree, with `-dirty` after it when files differ from it, but for what measurements before
 /// this one have written; in a bundle, which is no working tree, the one that its file `commit` names.
 fn commit(root: &Path) -> Option<String> {
     if let Ok(text) = fs::read_to_string(root.join("commit")) {
@@ -52,7 +52,7 @@ fn commit(root: &Path) -> Option<String> {
     })
 }
 
-/// What a program prints, when it is there and succeeds.
+/// Returns a program's trimmed stdout, or `None` when it is absent or fails.
 fn output(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;

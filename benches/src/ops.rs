@@ -1,4 +1,4 @@
-//! Every op on the shapes of the models, whoever times it.
+//! Every op on the shapes of the models, for Criterion and for `workbook ops`.
 
 #[macro_use]
 mod table;
@@ -17,15 +17,15 @@ use levels::{Functions, Level, functions};
 use models::trace::profile::{Limit, Limits, Total};
 use rayon::prelude::*;
 
-/// What one call has to do, and so what limits it.
+/// Minimum work of one call, which decides whether it is memory-bound or compute-bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
-    /// Bytes read and written at least: memory is the limit, and a copy of as many bytes is timed
-    /// beside the levels.
+    /// Minimum bytes read and written: the op is memory-bound, and a copy of as many bytes is timed
+    /// next to the levels.
     Bytes(usize),
     /// Multiplications and additions.
     Flops(usize),
-    /// Tokens, pictures or graphs.
+    /// Tokens, images or graphs.
     Items(usize),
 }
 
@@ -73,14 +73,14 @@ pub trait Timed {
         1
     }
 
-    /// What comes out, for who compares it: the call's tensor, where that is all.
+    /// Returns the result for a comparison; by default the tensor of one call.
     fn answer(&mut self) -> Result<Tensor> {
         self.call()
     }
 }
 
-/// What an op is given, each under the name that its formula has for it.
-pub type Operands<'a> = &'a [(&'a str, &'a Tensor)];
+/// Inputs of an op, each under its name in the formula.
+pub type OpInputs<'a> = &'a [(&'a str, &'a Tensor)];
 
 impl<F: FnMut() -> Result<Tensor>> Timed for F {
     fn call(&mut self) -> Result<Tensor> {
@@ -88,7 +88,7 @@ impl<F: FnMut() -> Result<Tensor>> Timed for F {
     }
 }
 
-/// Those who do the same, each with its name: a level, or what the levels are held to.
+/// Implementations of one op, each with its name: a level, or a reference that levels are compared with.
 pub type Contenders<'a> = Vec<(&'a str, Box<dyn Timed + 'a>)>;
 
 /// Who times: criterion in `cargo bench`, and `workbook ops`.
@@ -96,7 +96,7 @@ pub trait Bench {
     /// Where everything is computed.
     fn device(&self) -> &Device;
 
-    /// Of weights and activations.
+    /// Dtype of weights and activations.
     fn dtype(&self) -> DType;
 
     /// A random tensor, the same in every run.
@@ -113,25 +113,25 @@ pub trait Bench {
     /// The bytes and operations that the next case needs.
     fn needs(&mut self, _op: &str, _shape: &str, _cost: Cost) {}
 
-    /// What the next case computes, for who times the same elsewhere; `answer` runs the op once.
+    /// Gets the inputs of the next case, to time it in another framework; `answer` runs the op once.
     fn given(
         &mut self,
         _op: &str,
         _shape: &str,
-        _operands: Operands,
+        _inputs: OpInputs,
         _answer: impl FnOnce() -> Result<Tensor>,
     ) -> Result<()> {
         Ok(())
     }
 
-    /// A function on one shape at every level, and a copy beside what memory limits.
+    /// A function on one shape at every level, and a copy next to memory-bound ones.
     fn function<T: Timed>(
         &mut self,
         case: Case,
-        operands: Operands,
+        inputs: OpInputs,
         setup: impl FnMut(Functions) -> Result<T>,
     ) -> Result<()> {
-        self.function_from(1, case, operands, setup)
+        self.function_from(1, case, inputs, setup)
     }
 
     /// The same at the levels from `lowest` on.
@@ -139,10 +139,10 @@ pub trait Bench {
         &mut self,
         lowest: u8,
         case: Case,
-        operands: Operands,
+        inputs: OpInputs,
         mut setup: impl FnMut(Functions) -> Result<T>,
     ) -> Result<()> {
-        at_levels(self, lowest, case, operands, |level| {
+        at_levels(self, lowest, case, inputs, |level| {
             setup(functions_of(level.level())?)
         })
     }
@@ -151,10 +151,10 @@ pub trait Bench {
     fn method<T: Timed>(
         &mut self,
         case: Case,
-        operands: Operands,
+        inputs: OpInputs,
         setup: impl FnMut(Level) -> Result<T>,
     ) -> Result<()> {
-        at_levels(self, 1, case, operands, setup)
+        at_levels(self, 1, case, inputs, setup)
     }
 }
 
@@ -170,7 +170,7 @@ fn at_levels<T: Timed>(
     bench: &mut (impl Bench + ?Sized),
     lowest: u8,
     case: Case,
-    operands: Operands,
+    inputs: OpInputs,
     mut setup: impl FnMut(Level) -> Result<T>,
 ) -> Result<()> {
     let Case {
@@ -182,7 +182,7 @@ fn at_levels<T: Timed>(
     let mut able = levels::able(bench.dtype(), bench.device());
     able.retain(|level| level.level() >= lowest);
     if let Some(first) = able.first() {
-        bench.given(op, shape, operands, || setup(first.clone())?.answer())?;
+        bench.given(op, shape, inputs, || setup(first.clone())?.answer())?;
     }
     bench.needs(op, shape, cost);
     let names: Vec<String> = (able.iter().map(|level| format!("level{}", level.level()))).collect();
@@ -206,7 +206,7 @@ fn copy<'a>(device: &Device, bytes: usize) -> Result<Box<dyn Timed + 'a>> {
     Ok(Box::new(move || x.copy()))
 }
 
-/// `shapes`, and `large` behind them where those are timed.
+/// `shapes`, and `large` after them where those are timed.
 fn with_large<T: Copy>(bench: &impl Bench, shapes: &[T], large: &[T]) -> Vec<T> {
     let large = if bench.large() { large } else { &[] };
     [shapes, large].concat()
@@ -242,7 +242,7 @@ pub struct HostCopy {
 }
 
 impl HostCopy {
-    /// What a thread takes at a time: enough to be worth handing it out.
+    /// Bytes that a thread copies at a time, large enough to hide the cost of scheduling.
     const PIECE: usize = 128 * 1024;
 
     /// From `bytes` bytes to as many others.

@@ -8,9 +8,9 @@ use crate::{gnn, lm, vit};
 
 /// One thing that grows while the rest stays.
 pub struct Sweep {
-    /// What grows: `tokens`, `batch`, `nodes` or `edges`.
+    /// The size that grows: `tokens`, `batch`, `nodes` or `edges`.
     pub axis: &'static str,
-    /// The same in words, with what stays.
+    /// The axis and the constant sizes in words.
     pub what: String,
     /// From the smallest.
     pub points: Vec<Point>,
@@ -32,18 +32,18 @@ impl Point {
     }
 }
 
-/// Loads `model` as `request` says, with weights of its own for `level`, and its input in all sizes. With `graph`, forward
+/// Loads `model` as `request` says, with weights of its own for `level`, and its input in all sizes. With `cuda_graph`, forward
 /// passes are recorded at their first run and repeated.
 pub fn load(
     model: Model,
     request: &Request,
     level: &Level,
-    graph: bool,
+    cuda_graph: bool,
 ) -> models::Result<Vec<Sweep>> {
     match model {
-        Model::Lm => lm::sweep(request, level, graph),
-        Model::Vit => vit::sweep(request, level, graph),
-        Model::Gnn => gnn::sweep(request, level, graph),
+        Model::Lm => lm::sweep(request, level, cuda_graph),
+        Model::Vit => vit::sweep(request, level, cuda_graph),
+        Model::Gnn => gnn::sweep(request, level, cuda_graph),
     }
 }
 

@@ -243,7 +243,7 @@ impl Timer {
         events::record(&self.device, timed, calls)
     }
 
-    /// Time of `calls` recorded calls, or a few more of which the share is taken.
+    /// Time of `calls` recorded calls, or a few more scaled to `calls`.
     ///
     /// # Errors
     /// When the device refuses.

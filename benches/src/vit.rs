@@ -1,4 +1,4 @@
-//! The vision transformer: the sample pictures of the repository.
+//! The vision transformer: the sample images of the repository.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use replay::Pass;
 use crate::job::{Job, Model, Workload};
 use crate::sweep::{Point, Sweep, doublings};
 
-/// All sample pictures for `tiny`, which was trained on their like; one for a preset, and on a GPU as many
+/// All sample images for `tiny`, which was trained on their like; one for a preset, and on a GPU as many
 /// besides as fill it.
-pub fn load(request: &Request, level: &Level, graph: bool) -> models::Result<Vec<Workload>> {
+pub fn load(request: &Request, level: &Level, cuda_graph: bool) -> models::Result<Vec<Workload>> {
     let loaded = load::vit(request)?;
     let batches = match (loaded.folder.is_some(), request.device.is_cpu()) {
         (true, _) => vec![CLASSES.len()],
@@ -30,7 +30,7 @@ pub fn load(request: &Request, level: &Level, graph: bool) -> models::Result<Vec
         let job = Classify {
             model: model.clone(),
             level: level.clone(),
-            pass: Pass::new(graph),
+            pass: Pass::new(cuda_graph),
             pixels: batch_of(&pictures, batch, side, request)?,
         };
         Ok(Workload {
@@ -45,12 +45,12 @@ pub fn load(request: &Request, level: &Level, graph: bool) -> models::Result<Vec
     batches.into_iter().map(workload).collect()
 }
 
-/// The largest batch of a sweep on a CPU and on a GPU, which begins with one picture.
+/// The largest batch of a sweep on a CPU and on a GPU, which begins with one image.
 const SWEPT: usize = 16;
 const SWEPT_GPU: usize = 128;
 
 /// Batches, each twice as large as the one before.
-pub fn sweep(request: &Request, level: &Level, graph: bool) -> models::Result<Vec<Sweep>> {
+pub fn sweep(request: &Request, level: &Level, cuda_graph: bool) -> models::Result<Vec<Sweep>> {
     let loaded = load::vit(request)?;
     let pictures = pixels(&loaded, CLASSES.len())?;
     let side = loaded.model.config().image_size;
@@ -59,7 +59,7 @@ pub fn sweep(request: &Request, level: &Level, graph: bool) -> models::Result<Ve
         let job = Classify {
             model: model.clone(),
             level: level.clone(),
-            pass: Pass::new(graph),
+            pass: Pass::new(cuda_graph),
             pixels: batch_of(&pictures, batch, side, request)?,
         };
         Ok(Point::new(batch, job))
@@ -84,7 +84,7 @@ fn batch_of(pictures: &[f32], batch: usize, side: usize, request: &Request) -> R
     pixels.to_dtype(request.dtype)
 }
 
-/// The first `count` sample pictures, as the model's preprocessor makes them.
+/// The first `count` sample images, as the model's preprocessor makes them.
 fn pixels(loaded: &Loaded<VisionTransformer>, count: usize) -> models::Result<Vec<f32>> {
     let preprocessor = match loaded.file("preprocessor_config.json") {
         Some(path) => Preprocessor::read(&path)?,

@@ -1,4 +1,4 @@
-//! What a run of `cargo bench` has timed, and how long it took: what a reader has to wait for.
+//! `{{benches}}`: the cases that a run of `cargo bench` has timed, and how long each took.
 
 use crate::format::three_digits;
 use crate::markdown;

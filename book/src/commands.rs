@@ -1,4 +1,4 @@
-//! `book commands`: runs what a reader is told to run.
+//! `book commands`: runs the commands of the pages.
 
 use crate::out;
 use crate::place;

@@ -1,4 +1,4 @@
-//! The copies that were recorded beside the ops that memory limits: what a machine's memory gives, size by size.
+//! The copies that were recorded next to memory-bound ops: a machine's memory bandwidth, size by size.
 
 use crate::format::{bytes, three_digits};
 use crate::library::Beside;
@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use results::OpRow;
 use std::iter::once;
 
-/// A Markdown table of copies, each at least twice as large as the one above it, and the reader's own behind them.
+/// A Markdown table of copies, each at least twice as large as the one above it, and the reader's own after them.
 pub fn copies(found: &Beside<OpRow>) -> Result<String> {
     let mut rows: Vec<(u64, &OpRow)> = (found.recorded.rows.iter())
         .filter(|row| row.level == "copy")

@@ -1,4 +1,4 @@
-//! What the reader's `cargo bench` left in `target/criterion`: times by the keys that recorded rows have.
+//! Times of the reader's `cargo bench` in `target/criterion`, by the keys that recorded rows have.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -12,7 +12,7 @@ pub struct Filter<'a> {
     pub preset: Option<&'a str>,
     /// Only this workload.
     pub workload: Option<&'a str>,
-    /// Only this number format.
+    /// Only this dtype.
     pub dtype: Option<&'a str>,
     /// Only the levels from 1 to this one, and what limits them: no other framework.
     pub to: Option<u8>,

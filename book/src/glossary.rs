@@ -6,7 +6,7 @@ use std::path::Path;
 /// The chapter, below the folder of the chapters.
 pub const CHAPTER: &str = "glossary.md";
 
-/// What begins the line of a term.
+/// Prefix of a term's line.
 const TERM: &str = "### ";
 
 /// Whether `path` is the glossary's.

@@ -83,10 +83,10 @@ impl Timed for OpRow {
     }
 }
 
-/// Times of the reader's own, which stand beside the recorded ones.
+/// The reader's own times, shown next to the recorded ones.
 #[derive(Debug)]
 pub struct Here {
-    /// What a table calls them.
+    /// Title of these times in a table.
     pub title: &'static str,
     /// Where they were measured, if the run has noted it.
     machine: Option<Machine>,
@@ -134,10 +134,10 @@ pub struct Shelf<R> {
     here: Vec<Here>,
 }
 
-/// What is recorded, and what the reader measured on the same kind of device.
+/// Recorded results, and those of the reader on the same kind of device.
 #[derive(Debug)]
 pub struct Beside<'a, R> {
-    /// What chapters quote.
+    /// The results that chapters quote.
     pub recorded: &'a Recorded<R>,
     /// The reader's own run of the same command.
     pub own: Option<&'a Recorded<R>>,
@@ -177,7 +177,7 @@ impl<R: DeserializeOwned + Figures + Timed> Shelf<R> {
         Ok(names.into_iter().map(|(_, name)| name).collect())
     }
 
-    /// What is recorded under the name `on` (`cpu` is `cpu.json`).
+    /// Results recorded under the name `on` (`cpu` is `cpu.json`).
     pub fn on(&mut self, on: &str) -> Result<Beside<'_, R>> {
         if !self.loaded.contains_key(on) {
             let results = Recorded::load(&self.folder.join(format!("{on}.json")))?;
@@ -226,7 +226,7 @@ impl Library {
         })
     }
 
-    /// What is recorded of a run of `cargo bench` under the name `on`.
+    /// Results of the run of `cargo bench` recorded under the name `on`.
     pub fn benches(&self, on: &str) -> Result<BenchResults, BadInput> {
         BenchResults::load(&self.benches.join(format!("{on}.json")))
     }

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p book -- build` does what `mdbook build book` does; `serve` adds a server
 //! that reloads the page when a chapter, an included source or a result changes; `test` looks for
-//! what a build lets pass; `commands` runs what a reader is told to run; `measure` is the preprocessor that `book.toml` names.
+//! what a build lets pass; `commands` runs the commands of the pages; `measure` is the preprocessor that `book.toml` names.
 
 mod ablation;
 mod behind;
@@ -135,7 +135,7 @@ fn run(command: Command) -> Result<ExitCode> {
             let page = render::build_aloud(root(), solutions)?
                 .join("index.html")
                 .canonicalize()?;
-            // What Windows puts before a path without `..`.
+            // The prefix that Windows puts before a path without `..`.
             let page = page.display().to_string();
             let page = page.strip_prefix(r"\\?\").unwrap_or(&page);
             out::say(page);

@@ -2,7 +2,7 @@
 
 use crate::library::Here;
 
-/// The titles; the columns behind the first hold numbers.
+/// The titles; the columns after the first hold numbers.
 pub fn header(first: &str, titles: &[String]) -> String {
     let columns = "---:|".repeat(titles.len());
     format!("| {first} | {} |\n|---|{columns}\n", titles.join(" | "))
@@ -14,7 +14,7 @@ pub fn line(first: &str, cells: impl Iterator<Item = Option<String>>) -> String 
     format!("| {first} | {} |\n", cells.join(" | "))
 }
 
-/// A table with what stands below it, `notes` and where the reader's own times are from; in an element of a class that
+/// A table with its caption: `notes` and where the reader's own times are from; in an element of a class that
 /// the theme sets in smaller letters.
 pub fn figures(table: &str, notes: &[&str], here: &[&Here]) -> String {
     let places = here.iter().filter_map(|here| here.place());
@@ -28,7 +28,7 @@ pub fn figures(table: &str, notes: &[&str], here: &[&Here]) -> String {
     format!("<div class=\"figures\">\n\n{table}\n{below}</div>\n")
 }
 
-/// What a note is about, an op or a workload, where it begins with such a name: `linear …`, `PyTorch's linear …`,
+/// Returns the op or workload with whose name a note begins: `linear …`, `PyTorch's linear …`,
 /// `linear.1x2x3.f32.pytorch …`.
 pub fn subject(note: &str, is_name: impl Fn(&str) -> bool) -> Option<&str> {
     let text = note.strip_prefix("PyTorch's ").unwrap_or(note);

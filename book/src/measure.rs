@@ -13,7 +13,7 @@
 //! - `{{copies on=cpu}}`: copies of all sizes, with their rates.
 //! - `{{benches on=cpu}}`: what `cargo bench` times, group by group, and how long that takes; `{{benches
 //!   launch/kernel/empty on=h200}}`: one case of it.
-//! - `{{picture coalescing}}`: a picture drawn by code; `on=` where it shows recorded figures.
+//! - `{{picture coalescing}}`: a figure drawn by code; `on=` where it shows recorded figures.
 //! - `{{machine on=cpu}}`: where and when; `{{machine ops on=cpu}}` where and when the ops were, and `small`.
 //! - `{{fn levels/level1/src/ops.rs rms_norm}}`: a function of a Rust source, by its name or as `Type::name`.
 //! - `{{worklog matmul}}`: the steps of a worklog, and their times with `on=`; `{{diff OLD NEW}}`: what changes from one file to another.
@@ -24,7 +24,7 @@
 //! - `{{op rms_norm}}`: a page of the reference; `{{reference}}`: its index.
 //! - `{{exercises}}`: a table of all exercises; `{{session 2 reading=45}}`: what the syllabus says of one session.
 //!
-//! Where the reader has a run of their own, its values stand beside the recorded ones. A backslash
+//! Where the reader has a run of their own, its values stand next to the recorded ones. A backslash
 //! before the braces leaves them as they are; others that nothing replaces fail the build. It runs after the includes,
 //! and takes the indentation of included methods away as well.
 

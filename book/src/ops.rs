@@ -9,7 +9,7 @@ use results::{OpClock, OpRow, is_limit, notes};
 use std::collections::BTreeSet;
 
 /// A Markdown table of the op's rows that `filter` keeps; the time in a CUDA graph where there is one, else the device's,
-/// else the host's. Behind each level stands how it compares with level 2, and below a shape what the reader measured of
+/// else the host's. After each level stands how it compares with level 2, and below a shape what the reader measured of
 /// it.
 pub fn ops(found: &Beside<OpRow>, filter: &Filter) -> Result<String> {
     let rows = filter.op_rows(found.recorded);
@@ -90,7 +90,7 @@ fn cell(cases: &[&OpRow], level: &str, us: &dyn Fn(&OpRow) -> Option<f64>) -> Op
 }
 
 /// One figure of an op: `median` (in a CUDA graph or on the device, where it was measured there), `device` (one by one), `cold`
-/// (the same behind something that fills the L2), `host`, or `rate`.
+/// (the same after something that fills the L2), `host`, or `rate`.
 pub fn figure(row: &OpRow, field: &str, unit: &str) -> Result<String> {
     Ok(match (field, row.bytes, row.flops) {
         ("median", ..) => time(row.us() / 1e3, unit)?,

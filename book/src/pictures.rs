@@ -1,6 +1,6 @@
-//! Pictures of what happens in memory, drawn by code: `{{picture coalescing}}`.
+//! Figures of what happens in memory, drawn by code: `{{picture coalescing}}`.
 //!
-//! Where the simulator can count what a picture shows, it runs the access and the picture is drawn from its
+//! Where the simulator can count what a figure shows, it runs the access and the figure is drawn from its
 //! report; where figures are recorded, from those. The others compute what they show.
 
 mod banks;
@@ -18,7 +18,7 @@ mod warp;
 use crate::library::Library;
 use anyhow::{Context, Result, bail};
 
-/// The picture of that name as a figure whose SVG stands in the page itself; `on` names recorded results.
+/// The figure of that name, whose SVG stands in the page itself; `on` names recorded results.
 pub fn picture(name: &str, on: Option<&str>, library: &mut Library) -> Result<String> {
     let canvas = match name {
         "banks" => banks::draw()?,

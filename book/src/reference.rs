@@ -85,7 +85,7 @@ pub fn remarks_file(root: &Path) -> PathBuf {
     root.join("reference.toml")
 }
 
-/// What `{{op …}}` names.
+/// The op that `{{op …}}` names.
 #[derive(Debug, Clone, PartialEq)]
 struct Subject {
     /// A folder of `kernels/src`.

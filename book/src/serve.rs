@@ -110,7 +110,7 @@ fn answer(pages: &Path, address: &str) -> Response {
     (StatusCode::NOT_FOUND, missing).into_response()
 }
 
-/// The media type and the bytes behind an address; `None` if there is no such regular file. A link may lead to one, but
+/// The media type and the bytes at an address; `None` if there is no such regular file. A link may lead to one, but
 /// not out of the pages.
 fn page(pages: &Path, address: &str) -> Option<impl IntoResponse> {
     let path = file(pages, address)?.canonicalize().ok()?;
@@ -126,7 +126,7 @@ fn page(pages: &Path, address: &str) -> Option<impl IntoResponse> {
     Some(([(header::CONTENT_TYPE, kind)], body))
 }
 
-/// The file behind an address, never outside `pages`.
+/// The file at an address, never outside `pages`.
 fn file(pages: &Path, address: &str) -> Option<PathBuf> {
     let address = address.trim_start_matches('/');
     let address = if address.is_empty() {

@@ -16,9 +16,9 @@ pub struct Block {
     pub file: PathBuf,
     /// The line of its fence, from 1.
     pub line: usize,
-    /// What a reader copies.
+    /// The commands that a reader copies.
     pub text: String,
-    /// What the comment above it says.
+    /// The mark in the comment above the block.
     pub marked: Option<Mark>,
 }
 

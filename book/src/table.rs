@@ -69,9 +69,9 @@ fn column<'a>(title: impl Into<String>, cell: impl Fn(&Row) -> Option<String> + 
     }
 }
 
-/// All that a table may have, in order; `here` behind the median.
+/// All that a table may have, in order; `here` after the median.
 fn columns<'a>(here: &[&'a Here], machine: &'a Machine) -> Vec<Column<'a>> {
-    // What is counted of the levels alone.
+    // Columns that are counted for levels only.
     let is_level = |row: &Row| row.system.is_none();
     let mut columns = vec![
         column("level", |row| Some(level(row, machine))),
@@ -114,8 +114,8 @@ fn tenths(row: &Row) -> Option<String> {
     (row.samples >= ENOUGH).then(|| format!("{low}–{high}"))
 }
 
-/// What the record says of other frameworks, where the table shows any: their versions, what is about these rows'
-/// workloads, and what of these rows failed.
+/// Notes on the other frameworks of the table: their versions, remarks on these rows' workloads, and which of these
+/// rows failed.
 fn notes<'a>(recorded: &'a Results, rows: &[&Row]) -> Vec<&'a str> {
     let is_about = |note: &str, row: &Row| note.starts_with(&format!("{} ", workload(row)));
     let is_workload = |name: &str| recorded.rows.iter().any(|row| row.workload == name);

@@ -47,7 +47,7 @@ fn op_results() -> Value {
     all
 }
 
-/// A book of one chapter, with `cpu.json` recorded beside it.
+/// A book of one chapter, with `cpu.json` recorded next to it.
 fn book(chapter: &str) -> TempDir {
     let root = tempfile::tempdir().unwrap();
     let write = |file: &str, text: &str| fs::write(root.path().join(file), text).unwrap();
@@ -324,7 +324,7 @@ fn a_function_stands_in_the_page() {
     );
 }
 
-/// What *Reading PTX* quotes of a generated file, which has no anchors.
+/// *Reading PTX* quotes a line of a generated file, which has no anchors.
 #[test]
 fn the_quoted_line_of_ptx_stands_in_it() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");

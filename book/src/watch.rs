@@ -1,4 +1,4 @@
-//! What the pages are made of, and whether any of it changed.
+//! Watches the sources of the pages for changes.
 //!
 //! Times of modification are polled: that also works on network drives and under WSL, where
 //! notifications of the file system do not arrive, and it costs some hundred calls of `stat` a round.
@@ -13,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// The files behind the pages with their times of modification; compare two to see a change.
+/// The pages' source files with their times of modification; compare two to see a change.
 pub type Snapshot = Vec<(PathBuf, Option<SystemTime>)>;
 
 /// The state of the chapters, the theme, `book.toml`, `reference.toml`, the kernels, the included sources and the results.

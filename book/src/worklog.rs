@@ -13,7 +13,7 @@ use crate::directives;
 use crate::markdown;
 use crate::table::machine;
 
-/// What `cargo run --release -p kernels --example worklog -- matmul --write` has counted.
+/// Counts of one step, as `cargo run --release -p kernels --example worklog -- matmul --write` wrote them.
 #[derive(Deserialize)]
 struct Counts {
     step: usize,

@@ -9,9 +9,9 @@ use models::{
 
 use crate::{Level, costs};
 
-/// A level whose ops open a trace span of their own, around those of the kernels that they launch. It carries the bytes
-/// and operations that the op needs at the least, from the shapes of its operands alone: the same figures whatever the
-/// level, so that rates can be compared.
+/// A level whose ops open a trace span of their own, around those of the kernels that they launch. It carries the minimum
+/// bytes and FLOPs of the op, from the shapes of its operands alone: the same numbers at every level, so that throughputs
+/// can be compared.
 pub struct Costed(Level);
 
 impl Costed {

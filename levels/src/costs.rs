@@ -1,4 +1,4 @@
-//! What each op needs at the least, from the shapes of its operands: the costs that the kernels state.
+//! Minimum bytes and FLOPs of each op from the shapes of its operands: the costs that the kernels state.
 //!
 //! An op of several launches is counted as if it were one: what its launches pass to each other never has to reach
 //! memory, so that only its operands and its result count.
@@ -17,7 +17,7 @@ fn rows(x: &Tensor) -> (usize, usize) {
     (x.elem_count() / columns.max(1), columns)
 }
 
-/// What a norm adds to the op that reads its result: its operations, and its weights.
+/// Adds a norm's FLOPs and the bytes of its weights to the op that reads its result.
 fn with_norm(x: &Tensor, norm: &Norm, of: Cost) -> Cost {
     let ((rows, c), dtype) = (rows(x), x.dtype());
     let norm = match norm {

@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(refused, Err(expected));
     }
 
-    /// Of a kernel file that is compiled for several targets the lowest counts. Those that need more than a level's minimum,
+    /// For a kernel file that is compiled for several targets the lowest counts. Those that need more than a level's minimum,
     /// such as level 5's for 9.0, are chosen by the GPU's capability. Worklogs and examples belong to no level.
     #[test]
     fn the_kernels_ask_for_no_more_than_the_minimum() {

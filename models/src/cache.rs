@@ -43,7 +43,7 @@ impl KvCache {
         self.state.downcast_ref()
     }
 
-    /// Forgets all but the first `len` positions: the next token stands behind them.
+    /// Forgets all but the first `len` positions: the next token stands after them.
     pub fn rewind(&mut self, len: usize) {
         self.len = self.len.min(len);
     }

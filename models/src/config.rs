@@ -93,7 +93,7 @@ impl ConfigFile {
         }
     }
 
-    /// What is added inside the square root of a norm, `default` when absent. A large one would make all channels zero.
+    /// The epsilon inside the square root of a norm, `default` when absent. A large one would make all channels zero.
     pub fn epsilon_or(&self, key: &str, default: f64) -> Result<f64, BadInput> {
         match self.get(key) {
             None => Ok(default),

@@ -2,10 +2,10 @@
 
 use data::BadInput;
 
-/// What can go wrong between a path and a model's answer.
+/// Errors between a path and a model's answer.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A file, a tensor or an option is not what it has to be: the user's to mend.
+    /// A file, a tensor or an option is not what it has to be: the user can fix it.
     #[error(transparent)]
     Input(#[from] BadInput),
     /// A tensor operation failed.

@@ -23,8 +23,8 @@ pub fn linear_no_bias(vb: VarBuilder, n: usize, k: usize) -> Result<Linear> {
     Ok(Linear::new(vb.get((n, k), "weight")?, None))
 }
 
-/// Several layers that read the same input, as one: each has K inputs and the number of outputs beside it, and all have a
-/// bias or none.
+/// Several layers that read the same input, as one: each has K inputs and the number of outputs in its pair, and all have
+/// a bias or none.
 pub fn stacked(parts: &[(VarBuilder, usize)], k: usize, has_bias: bool) -> Result<Linear> {
     let weights = parts.iter().map(|(vb, n)| vb.get((*n, k), "weight"));
     let weights: Vec<Tensor> = weights.collect::<Result<_>>()?;

@@ -1,4 +1,4 @@
-//! What is computed: three models, each written once against [`Ops`], in the shape of its paper.
+//! Three models, each written once against [`Ops`], in the shape of its paper.
 //!
 //! | model | file | norm | attention | MLP |
 //! |---|---|---|---|---|
@@ -10,8 +10,8 @@
 //! MLP's first layer; its second layer and residual. In the graph transformer it is four, because the attention adds the
 //! residual and has no projection after it.
 //!
-//! **Architecture invariant:** this crate knows no level. How an operation is computed is behind
-//! [`Ops`]; which level that is, the caller decides.
+//! **Architecture invariant:** this crate knows no level. [`Ops`] hides how an operation is
+//! computed; the caller decides which level computes it.
 
 pub mod cache;
 pub mod checkpoint;

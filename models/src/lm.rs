@@ -88,9 +88,9 @@ impl Block {
 /// Which positions' logits are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Logits {
-    /// Of every position: (B, T, V).
+    /// Logits of every position: (B, T, V).
     All,
-    /// Of the last position: (B, 1, V).
+    /// Logits of the last position: (B, 1, V).
     Last,
 }
 

@@ -1,4 +1,4 @@
-//! What the models compute, and nothing about how: the trait that every level implements.
+//! The ops of the models: the trait that every level implements.
 
 use std::any::Any;
 

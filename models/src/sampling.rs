@@ -10,7 +10,7 @@ use rand_chacha::ChaCha8Rng;
 pub struct Sampling {
     /// Logits are divided by it; 0 is greedy: the most probable token, always.
     pub temperature: f64,
-    /// Keep the k most probable tokens, 1 at the least.
+    /// Keep the k most probable tokens, at least 1.
     pub top_k: Option<usize>,
     /// Keep the smallest set of tokens whose probability reaches p ("nucleus", Holtzman et al. 2020).
     pub top_p: Option<f64>,

@@ -29,7 +29,7 @@ pub const OPS: &[&str] = &[
 /// The architecture's numbers, as in `config.json`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// Height and width of a picture, pixels.
+    /// Height and width of an image, pixels.
     pub image_size: usize,
     /// P: height and width of a patch, pixels.
     pub patch_size: usize,
@@ -78,7 +78,7 @@ impl Config {
         Heads::full(self.num_attention_heads, d)
     }
 
-    /// Patches of a picture, a side.
+    /// Patches along a side of an image.
     pub fn patches_a_side(&self) -> usize {
         self.image_size / self.patch_size
     }

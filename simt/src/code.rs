@@ -119,7 +119,7 @@ impl Kernel {
         self.names.iter().find_map(|named| named.of(slot))
     }
 
-    /// A byte of shared memory, called `memory`, in words; of which variable, where there are several.
+    /// A byte of shared memory, called `memory`, in words; names the variable where there are several.
     pub fn shared_byte(&self, at: u64, memory: &str) -> String {
         let of = |region: &&Region| (region.offset..region.offset + region.bytes).contains(&at);
         match self.shared.iter().find(of) {

@@ -1,4 +1,4 @@
-//! Launches, with what CUDA calls their attributes.
+//! Launches with CUDA's launch attributes.
 
 use crate::error::Result;
 use crate::machine::{self, Arg, Buffer, Dim, Earlier, Launched, Options, Ran};

@@ -30,8 +30,8 @@ fn text(body: &str) -> String {
     )
 }
 
-/// What is found in a row of launches, all but the first programmatic: each a body, and the buffers that are its `a` and
-/// `b`. Results have to be those of launches that wait for each other.
+/// Findings of a sequence of launches, all but the first programmatic: each a body, and the buffers that are its `a` and
+/// `b`. Asserts that results equal those of launches that wait for each other.
 fn found(launches: &[(&str, usize, usize)]) -> Vec<(usize, String)> {
     let kernels = launches.iter().map(|(body, ..)| {
         let module = Module::parse(&text(body)).unwrap();
@@ -96,7 +96,7 @@ fn reads_before_the_wait() {
     ] {
         assert_eq!(found(&[first, (body, Y, Z)]), [(1, said.into())], "{body}");
     }
-    // Of what nobody writes they are what the wait is late for.
+    // No launch writes W, so that reading it before the wait is safe.
     assert_eq!(found(&[first, ("READ; WAIT; WRITE", W, Z)]), []);
 }
 
@@ -129,7 +129,7 @@ fn one_thread_waits_for_its_block() {
     assert_eq!(found(&[first, (&body(""), Y, Z)]).len(), 1);
 }
 
-/// A launch that lets the next one start before it has waited puts that beside the launch before.
+/// A launch that lets the next one start before it has waited runs that one together with the launch before.
 #[test]
 fn three_launches_in_flight() {
     let first = ("TRIGGER; READ; WRITE", X, Y);
@@ -153,7 +153,7 @@ fn a_launch_that_never_waits() {
     );
 }
 
-/// What a launch of a row wrote, the next may read; the rest of a buffer still has no value.
+/// A launch may read the bytes that the one before wrote; the rest of a buffer still has no value.
 #[test]
 fn a_launch_reads_what_the_one_before_wrote() {
     let kernel = |body: &str| {

@@ -32,10 +32,10 @@ pub struct Harness {
     weights: VarBuilder<'static>,
     #[cfg(feature = "cuda")]
     timer: Timer,
-    /// What a GPU can do at the most.
+    /// Measured limits of the GPU: bytes/s and FLOP/s.
     #[cfg(feature = "cuda")]
     limits: Option<Limits>,
-    /// What an op on a shape needs at the least.
+    /// An op, its shape and its minimum bytes and FLOPs.
     #[cfg(feature = "cuda")]
     needs: Option<(String, String, Cost)>,
 }
@@ -163,15 +163,15 @@ const CRITERION: &str = "target/criterion";
 /// Criterion, and how long its cases take.
 struct Timing {
     criterion: Criterion<Rates>,
-    /// Of the rates of the case that is next.
+    /// Unit of the next case's rate.
     unit: Unit,
     /// The repository, or a copy of what the benches read.
     root: PathBuf,
-    /// Of the run.
+    /// Time at which the run began.
     start: SystemTime,
     /// The end of the case before.
     before: Instant,
-    /// By the cases' names.
+    /// Seconds that each case took, by name.
     seconds: BTreeMap<String, f64>,
 }
 

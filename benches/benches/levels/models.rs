@@ -53,7 +53,7 @@ pub fn all(harness: &mut Harness) -> anyhow::Result<()> {
                 for workload in job::load(model, &request, &level, false)? {
                     one(harness, &level_name, workload)?;
                 }
-                // What a level is without the host's time: the last one, recorded.
+                // The highest level is also timed as a CUDA graph, without the host's time.
                 if harness.device.is_cuda() && level.level() == levels::highest() {
                     for workload in job::load(model, &request, &level, true)? {
                         one(harness, &format!("{level_name}_graph"), workload)?;

@@ -8,8 +8,7 @@ use benches::ops::Work;
 use criterion::Throughput;
 use criterion::measurement::{Measurement, ValueFormatter, WallTime};
 
-/// What the rates of a case are of. Criterion knows bytes, in powers of 1024, and elements; whoever times sets this before
-/// each case.
+/// Unit of a case's rate, set before each case. Criterion itself knows bytes, in powers of 1024, and elements.
 pub type Unit = Rc<Cell<&'static str>>;
 
 /// The wall clock, for cases whose [`Unit`] may change.

@@ -23,14 +23,14 @@ timed! {
 /// Positions of the rotary table: those of the longest case, 4096 + 1.
 const CONTEXT: usize = 4097;
 
-/// Causal attention of T tokens behind P that are in the cache.
+/// Causal attention of T tokens after P that are in the cache.
 struct Causal {
     level: Level,
     inputs: Arc<Inputs>,
     cache: KvCache,
 }
 
-/// What all levels are given.
+/// Inputs of all levels.
 struct Inputs {
     rope: Rope,
     shape: CacheShape,
@@ -203,7 +203,7 @@ fn run(bench: &mut impl Bench, case: Case, inputs: Inputs) -> Result<()> {
     bench.method(case, &operands, |level| Causal::new(level, &inputs))
 }
 
-/// B pictures of T patches: `vit.s16`, and small pictures; on a GPU 32 of the former, too.
+/// B images of T patches: `vit.s16`, and small images; on a GPU 32 of the former, too.
 fn attention(bench: &mut impl Bench) -> Result<()> {
     let (shapes, large) = ([[1, 197, 6, 64], [10, 65, 4, 32]], [[32, 197, 6, 64]]);
     for [b, t, h, d] in with_large(bench, &shapes, &large) {

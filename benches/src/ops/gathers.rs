@@ -59,7 +59,7 @@ fn segment_mean(bench: &mut impl Bench) -> Result<()> {
     })
 }
 
-/// A token that the host is told.
+/// A token that the host reads.
 struct NextToken {
     level: Level,
     logits: Tensor,

@@ -1,4 +1,4 @@
-//! What nothing can be faster than: a copy that is larger than the caches, and starting next to nothing.
+//! Lower bounds on time: a copy that is larger than the caches, and the launch of a kernel that does almost nothing.
 
 use candle_core::{DType, Result, Tensor};
 use kernels::launch::{Launch, Module};

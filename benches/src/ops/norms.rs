@@ -10,7 +10,7 @@ timed! {
     layer_norm: Rows, Some("197x384"), layer_norm;
 }
 
-/// Rows and channels, of which nothing stays in a cache of a GPU.
+/// Rows and channels too large for the caches of a GPU.
 const LARGE: [[usize; 2]; 2] = [[4096, 4096], [16384, 8192]];
 
 /// x is read and the norm written: twice rows × C.

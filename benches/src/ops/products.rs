@@ -1,4 +1,4 @@
-//! Matrix products, and what is fused to them.
+//! Matmuls and the ops that are fused to them.
 
 use candle_core::Result;
 use kernels::cpu::parallel::Threads;
@@ -33,7 +33,7 @@ const LINEAR: [[usize; 3]; 9] = [
     [4096, 128, 512],
 ];
 
-/// The second product of an MLP of `vit.b16`, 128 pictures.
+/// The second matmul of an MLP of `vit.b16`, 128 images.
 const LARGE_LINEAR: [[usize; 3]; 1] = [[25_216, 3072, 768]];
 
 /// The products that end a half of a block: of attention and of the MLP of `lm.readme`, decode and prefill, and of
@@ -91,7 +91,7 @@ fn linear_residual(bench: &mut impl Bench) -> Result<()> {
     Ok(())
 }
 
-/// gelu(x·wᵀ + b) of `vit.s16` and `gnn.base`, and of 128 pictures of `vit.b16`.
+/// gelu(x·wᵀ + b) of `vit.s16` and `gnn.base`, and of 128 images of `vit.b16`.
 fn linear_gelu(bench: &mut impl Bench) -> Result<()> {
     let (shapes, large) = ([[197, 384, 1536], [4096, 128, 256]], [[25_216, 768, 3072]]);
     for [m, k, n] in with_large(bench, &shapes, &large) {
@@ -102,7 +102,7 @@ fn linear_gelu(bench: &mut impl Bench) -> Result<()> {
             op: "linear_gelu",
             shape: &format!("{m}x{k}x{n}"),
             work: Work::Flops(2 * m * k * n),
-            // The activation is little beside the product, and not counted.
+            // The activation is little compared with the matmul, and not counted.
             cost: cost(m, n, k, bench.dtype()),
         };
         bench.function(case, &[("x", &x), ("w", &w), ("b", &b)], |level| {
@@ -132,7 +132,7 @@ fn linear_swiglu(bench: &mut impl Bench) -> Result<()> {
     Ok(())
 }
 
-/// Patches of P × P from B pictures of S × S, to C channels: `vit.s16`, and small pictures.
+/// Patches of P × P from B images of S × S, to C channels: `vit.s16`, and small images.
 fn patch_embed(bench: &mut impl Bench) -> Result<()> {
     for [b, s, p, c] in [[1, 224, 16, 384], [10, 32, 4, 128]] {
         let (patches, k) = ((s / p) * (s / p), 3 * p * p);

@@ -1,4 +1,4 @@
-//! A product with ternary weights, which no model has yet: the same weights at two bits, beside f32 or bf16.
+//! A matmul with ternary weights, which no model has yet: the same weights at two bits, next to f32 or bf16.
 
 use candle_core::Result;
 use kernels::ternary_linear::{Ternary, level4};

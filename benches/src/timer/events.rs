@@ -15,7 +15,7 @@ const AHEAD_OF_GRAPHS: usize = 1;
 /// Bytes that a call is kept apart from the one before by: read and written, they are several times any GPU's L2.
 const BETWEEN: usize = 256 << 20;
 
-/// What is needed to time calls on one GPU.
+/// The queue and the scratch tensor that time calls on one GPU.
 pub struct Events {
     queue: Queue,
     between: Tensor, // (BETWEEN)
@@ -34,7 +34,7 @@ impl Events {
     }
 
     // ANCHOR: between
-    /// Microseconds on the device of what `work` queues, without the gaps in which it would wait
+    /// Microseconds on the device of what `work` queues, without the gaps when it would wait
     /// for the host: the host runs ahead while the device is busy with something else. What makes the host wait for
     /// the device, an upload or a number that is read, has its gap all the same.
     pub fn between(&self, work: impl FnOnce() -> Result<()>) -> Result<f64> {
@@ -85,7 +85,7 @@ impl Recorded {
     }
 }
 
-/// Records so many calls of `timed` after a warm-up, in which kernels are loaded and weights packed. Each call writes where the
+/// Records so many calls of `timed` after a warm-up, which loads kernels and packs weights. Each call writes where the
 /// one before did, as the calls of another framework do, whose allocator gives the same memory again.
 pub fn record(device: &Device, timed: &mut dyn Timed, calls: usize) -> Result<Recorded> {
     if let Some(why) = timed.not_recorded() {

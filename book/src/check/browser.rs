@@ -1,4 +1,4 @@
-//! What the built pages ask the network for, and what does not fit them, by opening all of them in a headless Chromium.
+//! Opens the built pages in a headless Chromium and lists network requests, and content wider than its page.
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Names that Chromium has, in the order in which they are looked for.
+/// Names of Chromium's program, in the order of the search.
 const NAMES: [&str; 5] = [
     "chromium",
     "chromium-browser",
@@ -40,7 +40,7 @@ pub fn chromium() -> Option<PathBuf> {
     all.into_iter().find(|program| program.is_file())
 }
 
-/// Requests to anything but files that the pages in `built` make when they are opened, and tables and pictures that are
+/// Requests to anything but files that the pages in `built` make when they are opened, and tables and figures that are
 /// wider than they are.
 ///
 /// # Errors
@@ -67,7 +67,7 @@ fn requests(log: &Path) -> Result<Vec<String>> {
     Ok(asked.into_iter().map(finding).collect())
 }
 
-/// What [`WIDE`] has written into the page.
+/// Parses the list that [`WIDE`] has written into the page.
 fn wide(dom: &str, pages: usize) -> Result<Vec<String>> {
     let text = dom.split_once("<pre id=\"found\">").map(|(_, text)| text);
     let text = text.and_then(|text| Some(text.split_once("</pre>")?.0));

@@ -62,7 +62,7 @@ fn resolves(built: &Path, page: &Path, target: &str, known: &mut Ids) -> Result<
     Ok(known[&file].contains(fragment))
 }
 
-/// Scripts, styles, pictures and fonts that a page would load from the network.
+/// Scripts, styles, images and fonts that a page would load from the network.
 pub fn loads_from_the_network(built: &Path) -> Result<Vec<String>> {
     let load = Regex::new(concat!(
         r#"<(?:script|link|img|iframe|source|video|audio|embed|object|form)\b[^>]*"#,

@@ -6,7 +6,7 @@ use anyhow::Result;
 use simt::{Arg, Buffer};
 
 const PTX: &str = include_str!("../../pictures/butterfly.ptx");
-/// The bits in which partners differ, step by step.
+/// The bit by which partners' lane numbers differ, step by step.
 const BITS: [usize; 5] = [16, 8, 4, 2, 1];
 /// The lane that is followed.
 const FOLLOWED: usize = 5;

@@ -1,14 +1,14 @@
-//! What pictures are drawn with: shapes whose colours the page's theme says.
+//! Shapes that figures are drawn with, in the colours of the page's theme.
 //!
 //! A shape has classes and no colour. `theme/book.css` gives each class one, for light and for dark pages.
 
 use svg::Document;
 use svg::node::element::{Circle, Description, Line, Path, Rectangle, Text, Title};
 
-/// Width of every picture, in units that are CSS pixels on a desktop.
+/// Width of every figure, in units that are CSS pixels on a desktop.
 pub const WIDTH: f64 = 740.;
 
-/// A picture that grows.
+/// A figure that grows.
 pub struct Canvas {
     name: String,
     document: Document,

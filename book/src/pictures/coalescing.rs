@@ -8,7 +8,7 @@ use simt::{Arg, Buffer};
 const PTX: &str = include_str!("../../pictures/access.ptx");
 /// Words of a sector of 32 bytes.
 const SECTOR: usize = 8;
-/// Words of memory in the picture.
+/// Words of memory in the figure.
 const WORDS: usize = 256;
 const LEFT: f64 = 18.;
 const PANEL: f64 = 118.;

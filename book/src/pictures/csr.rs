@@ -72,7 +72,7 @@ fn graph(canvas: &mut Canvas) {
     }
 }
 
-/// Drawn a little to its left, so that the edge back stands beside it; ends at the circle of its node.
+/// Drawn a little to its left, so that the edge back stands next to it; ends at the circle of its node.
 fn arrow(canvas: &mut Canvas, [x1, y1]: [f64; 2], [x2, y2]: [f64; 2], marked: bool) {
     let length = (x2 - x1).hypot(y2 - y1);
     let [dx, dy] = [(x2 - x1) / length, (y2 - y1) / length];
@@ -159,7 +159,7 @@ mod tests {
             expected.sort_unstable();
             assert_eq!(found, expected, "node {node}");
         }
-        // What the description says.
+        // The degrees that the description states.
         assert_eq!(row_ptr[HUB + 1] - row_ptr[HUB], 5);
         assert_eq!(row_ptr[2], row_ptr[3]);
     }

@@ -5,14 +5,14 @@ use super::canvas::Canvas;
 const SCORES: [f64; 9] = [1.0, 2.5, 0.5, 4.0, 3.0, 1.5, 5.0, 2.0, 4.5];
 const LEFT: f64 = 130.;
 const STEP: f64 = 66.;
-/// Of a score of 1.
+/// Height of a score of 1, in pixels.
 const UNIT: f64 = 26.;
 const FLOOR: f64 = 175.;
 
-/// What is known after a score.
+/// State of the online softmax after a score.
 struct State {
     max: f64,
-    /// By which the old sum shrank: e^(old maximum − new maximum).
+    /// Factor of the old sum: e^(old maximum − new maximum).
     factor: f64,
     /// Σ e^(score − max) so far.
     sum: f64,
@@ -87,7 +87,7 @@ pub fn draw() -> Canvas {
     canvas
 }
 
-/// What the colours say, above the bars.
+/// Draws the legend of the colours above the bars.
 fn legend(canvas: &mut Canvas) {
     const Y: f64 = 14.;
     canvas.line([LEFT, Y - 4.], [LEFT + 14., Y - 4.], "stroke c-line");

@@ -14,7 +14,7 @@ const FLOOR: f64 = 350.;
 /// FLOPs a byte at the two ends, as powers of ten.
 const INTENSITY: [f64; 2] = [-1., 2.5];
 
-/// What was measured, GFLOP/s and GB/s.
+/// Measured limits: GB/s and GFLOP/s.
 struct Roofs {
     bandwidth: f64,
     flops: f64,

@@ -10,7 +10,7 @@ pub const LANES: usize = 32;
 pub struct Access {
     /// The 4-byte word of each lane, from the start of the buffer or of shared memory.
     pub words: Vec<usize>,
-    /// Of the launch.
+    /// Counters of the launch.
     pub counts: Counts,
 }
 

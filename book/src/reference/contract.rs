@@ -40,7 +40,7 @@ fn module_doc(source: &str) -> Result<String> {
 /// A function's name, and what its documentation says.
 type Said = (String, String);
 
-/// What the functions for costs say.
+/// Doc comments of the cost functions.
 fn costs(source: &str) -> Result<Vec<Said>> {
     let cost = Regex::new(r"((?m:^///.*\n)+)(?m:^#\[.*\n)*pub fn (\w*cost)\b")?;
     let said = cost.captures_iter(source);
@@ -49,7 +49,7 @@ fn costs(source: &str) -> Result<Vec<Said>> {
         .collect())
 }
 
-/// What the section `Errors` of each public function says, at the lowest of levels 4, 5 and 3 that there is.
+/// The section `Errors` of each public function, at the first of levels 4, 5 and 3 that exists.
 fn errors(folder: &Path) -> Result<Vec<Said>> {
     let error =
         Regex::new(r"(?m:^/// # Errors\n)((?:(?m:^///.*\n))+)(?m:^#\[.*\n)*pub fn (\w+)\b")?;

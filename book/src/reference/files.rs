@@ -13,13 +13,13 @@ use std::path::Path;
 pub struct File {
     /// Its path in the folder of the op, with `/` on every system.
     pub name: String,
-    /// What it belongs to.
+    /// The level or group that it belongs to.
     pub place: Place,
     /// The first sentence of its header, as Markdown.
     idea: String,
 }
 
-/// What a file belongs to; pages name them in this order.
+/// Level or group of a file; pages list them in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     /// A level on a GPU.

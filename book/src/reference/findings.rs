@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// What `{{op …}}` of a page names, if the page has one.
+/// The op that `{{op …}}` of a page names, if the page has one.
 pub fn directive(page: &str) -> Result<Option<Subject>> {
     let directive = Regex::new(r"\{\{\s*op\b([^{}]*)\}\}")?;
     let found = directive.captures(page);

@@ -12,7 +12,7 @@ use crate::table::machine;
 use anyhow::{Result, bail};
 use results::OpResults;
 
-/// What replaces `{{op …}}`: the op's contract, its times on each recorded machine, and its files.
+/// Text that replaces `{{op …}}`: the op's contract, its times on each recorded machine, and its files.
 pub fn page(reference: &Reference, subject: &Subject, library: &mut Library) -> Result<String> {
     let folder = reference.folder(subject);
     let contract = contract(&folder)?;

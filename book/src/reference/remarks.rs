@@ -6,13 +6,13 @@ use serde::Deserialize;
 use std::fs;
 use std::path::Path;
 
-/// What a person wrote.
+/// Hand-written remarks on measured results.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Remarks {
     #[serde(default)]
     about: Vec<About>,
-    /// Reasons, in the order in which pages give them.
+    /// Reasons, in the order of the pages.
     #[serde(default)]
     pub slower: Vec<Reason>,
 }
@@ -62,7 +62,7 @@ impl Reason {
     }
 }
 
-/// Whether `text` is `pattern`, in which a `*` stands for anything.
+/// Whether `text` matches `pattern`; a `*` stands for anything.
 fn matches(pattern: &str, text: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == text,

@@ -105,7 +105,7 @@ fn line(recorded: &OpResults, case: &[&OpRow], columns: &[&str]) -> String {
     markdown::line(&escape::shape(&case[0].shape), cells)
 }
 
-/// A time of which the digits after the first tenth do not matter.
+/// Formats a time to a tenth.
 fn short(us: f64) -> String {
     if us < 0.1 {
         "<0.1".into()

@@ -1,4 +1,4 @@
-//! What clients of `book serve` may hold: a number of connections, each for a time.
+//! Limits on the number and the duration of connections to `book serve`.
 
 use axum::serve::Listener;
 use std::future::Future;

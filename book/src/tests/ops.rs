@@ -1,4 +1,4 @@
-//! What stands in a page of single ops, small products, copies and Criterion's cases.
+//! Pages of single ops, small matmuls, copies and Criterion's cases.
 
 use super::{book, error, op_results, own, page, results};
 use serde_json::json;

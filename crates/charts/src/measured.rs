@@ -44,10 +44,11 @@ const AXES: i32 = 640;
 const HEIGHT: i32 = 696;
 /// Share of the axes' height for the names above the roof.
 const NAMES: f64 = 0.34;
-/// Minimum distances in CSS pixels: between names of kernels, and from the roof to the names; half a tick's
-/// height.
-const APART: i32 = 25;
+/// Minimum distance between names of kernels, in CSS pixels.
+const NAME_SPACING: i32 = 25;
+/// Minimum distance from the roof to the names, in CSS pixels.
 const LEADER: i32 = 60;
+/// Half a tick's height, in CSS pixels.
 const TICK: i32 = 5;
 
 impl Measured {
@@ -123,7 +124,10 @@ impl Chart for MeasuredChart {
         let plane = plane(&upper, zoom, &names, &self.roof, scales, rate)?;
         let shown = self.shown();
         let x = |kernel: &&Measured| plane.backend_coord(&(kernel.intensity, self.roof.peak)).0;
-        let places = spread(&shown.iter().map(x).collect::<Vec<_>>(), zoom.px(APART));
+        let places = spread(
+            &shown.iter().map(x).collect::<Vec<_>>(),
+            zoom.px(NAME_SPACING),
+        );
         for (kernel, place) in shown.iter().zip(places) {
             self.name(area, zoom, &plane, kernel, place)?;
         }

@@ -105,7 +105,7 @@ fn torus_grid(rows: u32, cols: u32) -> (u32, Edges) {
     (rows * cols, edges.collect())
 }
 
-/// A ring lattice in which each edge gets a new random end with probability 0.15, unless that makes
+/// A ring lattice whose edges each get a new random end with probability 0.15, unless that makes
 /// a loop or a repeated edge (Watts and Strogatz, 1998).
 fn small_world(n: u32, rng: &mut impl Rng) -> Edges {
     let mut edges = circulant(n, 2);

@@ -56,7 +56,7 @@ pub fn writable_folder(folder: &Path) -> Result<(), BadInput> {
     tempfile::tempfile_in(folder).map(drop).map_err(bad)
 }
 
-/// Does the same as [`write_atomically`] with what `contents` writes, such as a download.
+/// Does the same as [`write_atomically`] for the bytes that `contents` writes, such as a download.
 ///
 /// # Errors
 /// The system's, without a path.
@@ -97,7 +97,7 @@ fn remove_old_partials(folder: &Path) {
         if !random.is_some_and(is_partial) {
             continue;
         }
-        // Of the entry itself, not of what a link names.
+        // Metadata of the entry itself; links are not followed.
         let Ok(kind) = entry.metadata() else { continue };
         let age = kind.modified().ok().and_then(|time| time.elapsed().ok());
         if age.is_some_and(|age| age > OLD) {
@@ -153,7 +153,7 @@ fn write(path: &Path, contents: impl FnOnce(&mut File) -> io::Result<()>) -> io:
     std::fs::rename(&closed, target)
 }
 
-/// Opens a device or a pipe. A named pipe without a reader would wait for one for ever, so it is refused.
+/// Opens a device or a pipe. A named pipe without a reader would wait for one for ever, so this refuses it.
 fn open_device(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true);

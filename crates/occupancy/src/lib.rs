@@ -80,7 +80,7 @@ pub const SMS: [Sm; 7] = [
     sm((12, 0), 48, 24, 100),
 ];
 
-/// What one block of a launch needs.
+/// Resources that one block of a launch needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
     /// Threads per block, at least 1.
@@ -103,7 +103,7 @@ impl Block {
     }
 }
 
-/// A resource of which an SM has only so much.
+/// A resource that limits the blocks on an SM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
     /// Warp slots.
@@ -137,7 +137,7 @@ impl Sm {
         (block.shared + self.reserved).next_multiple_of(self.shared_unit)
     }
 
-    /// What a block takes of a resource: warp slots, block slots, registers or bytes.
+    /// Amount of a resource that a block takes: warp slots, block slots, registers or bytes.
     pub fn taken(&self, limit: Limit, block: &Block) -> u32 {
         match limit {
             Limit::Warps => block.warps(),
@@ -147,7 +147,7 @@ impl Sm {
         }
     }
 
-    /// What the SM has of a resource: warp slots, block slots, registers or bytes.
+    /// Amount of a resource that the SM has: warp slots, block slots, registers or bytes.
     pub fn available(&self, limit: Limit) -> u32 {
         match limit {
             Limit::Warps => self.warps,

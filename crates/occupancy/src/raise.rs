@@ -1,4 +1,4 @@
-//! What would let an SM hold more warps.
+//! Changes to a block that let an SM hold more warps.
 
 use crate::{Block, MAX_THREADS, Sm, WARP};
 

@@ -1,4 +1,4 @@
-//! What holds for every block on every GPU.
+//! Properties of every block on every GPU.
 
 use occupancy::{Block, Change, MAX_REGISTERS, MAX_THREADS, Raise, SMS, Sm};
 

@@ -1,4 +1,4 @@
-//! What is called for each format.
+//! One reading function per file format.
 
 use std::cell::OnceCell;
 use std::fs;

@@ -18,7 +18,7 @@ impl Machine {
         self.device == "cuda"
     }
 
-    /// Names a level or another framework as [`spoken`] does, with what a level runs as from level 3 on:
+    /// Names a level or another framework as [`spoken`] does, with its kind of code from level 3 on:
     /// `level 4 (Rust twin)`, `level 4 (CUDA C++)`, `level 2`, `PyTorch`.
     pub fn label(&self, level: &str) -> String {
         self.labelled(spoken(level))
@@ -36,14 +36,14 @@ impl Machine {
 }
 
 impl Row {
-    /// [`variant`](Self::variant), with what a level runs as on `machine`: `level 3 (Rust twin)`.
+    /// [`variant`](Self::variant), with its kind of code on `machine`: `level 3 (Rust twin)`.
     pub fn label(&self, machine: &Machine) -> String {
         machine.labelled(self.variant())
     }
 }
 
 impl SweepRow {
-    /// [`variant`](Self::variant), with what a level runs as on `machine`: `level 3 (Rust twin)`.
+    /// [`variant`](Self::variant), with its kind of code on `machine`: `level 3 (Rust twin)`.
     pub fn label(&self, machine: &Machine) -> String {
         machine.labelled(self.variant())
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// Maximum length of a text.
 const LONGEST: usize = 200;
-/// What would be no text in XML or in Markdown.
+/// Characters that are markup in XML or in Markdown.
 const MARKUP: [char; 9] = ['<', '>', '|', '&', '`', '[', ']', '*', '\\'];
 
 /// Machine and date of a measurement.

@@ -174,7 +174,7 @@ impl OpResults {
         self.rows.chunk_by(move |a, b| case(a) == case(b))
     }
 
-    /// Cases in which a library or another framework is faster than every level: the fastest level, and the
+    /// Cases where a library or another framework is faster than every level: the fastest level, and the
     /// fastest other system.
     pub fn behind(&self) -> Vec<(&OpRow, &OpRow)> {
         let pair = |rows| {

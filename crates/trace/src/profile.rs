@@ -51,7 +51,7 @@ pub struct OnDevice {
     pub whole: Spread,
     /// Milliseconds of an empty op, which every op's time includes.
     pub empty: Spread,
-    /// Number of repetitions in which the device went idle before the host had queued all work, so that their
+    /// Number of repetitions where the device went idle before the host had queued all work, so that their
     /// times include waiting.
     pub late: usize,
 }
@@ -61,7 +61,7 @@ pub struct OnDevice {
 pub struct Op {
     /// Name of its span: `norm_qkv`, or `linear_level4` if the caller opens none.
     pub name: &'static str,
-    /// What ran inside, each once: kernels launched on a GPU, otherwise innermost spans.
+    /// Distinct kernels that it launched on a GPU; otherwise its innermost spans.
     pub kernels: Vec<Cow<'static, str>>,
     /// Calls per repetition; a fraction after [`Profile::per`].
     pub calls: f64,

@@ -45,7 +45,7 @@ use results::Results;
 pub use stats::{Spread, quantile, relative_difference, significant};
 pub use tables::sections;
 
-/// Which models are measured, in which formats and where.
+/// Models, dtypes and device of a measurement.
 #[derive(Debug, Clone, Args)]
 pub struct Subjects {
     /// Models to measure: tiny, all (without llama-1b, which takes gigabytes), or names of presets (which have random weights)
@@ -118,7 +118,7 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     let file = if own.levels.is_empty() {
         left_by_a_run(&root, results.kind)
     } else {
-        // What `record` takes has the workbook's levels only.
+        // `record` takes results of the workbook's levels only.
         root.join("target/workbook/own-level.json")
     };
     // Two comparisons would replace each other's results, and slow each other down.

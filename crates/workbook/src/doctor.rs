@@ -16,7 +16,7 @@ pub fn simd() -> Option<&'static str> {
     look::simd().map(machine::Simd::name)
 }
 
-/// What has to work here.
+/// Checks that fail where they would otherwise only warn.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct DoctorArgs {
     /// Fail if `--features cuda` cannot be built or run here; always on in a build with that feature

@@ -214,7 +214,7 @@ struct Named {
     name: Option<String>,
 }
 
-/// What `grade` takes.
+/// Arguments of `grade`.
 #[derive(Args)]
 struct GradeArgs {
     /// Folder of submissions, named as `start` names them, or of one folder per student (subfolders are searched one level deep)

@@ -71,7 +71,7 @@ fn sm(text: &str) -> Result<Sm, BadInput> {
     })
 }
 
-/// What a block needs: the options first, then what is known of the kernel.
+/// Resources of a block, from the options, or else from the kernel.
 fn block(args: &OccupancyArgs, known: &Known, sm: &Sm) -> Result<Block, BadInput> {
     let threads = args.threads.or(known.threads);
     let registers = args.registers.or(known.registers);

@@ -67,7 +67,7 @@ pub fn run(args: &SimArgs) -> Result<bool> {
         .size_checked()
         .map_or(COLUMNS, |(_, columns)| columns.into());
     let shown = show::all(&report, &text, args.costs(), &(left + &wrote), width);
-    // What the kernel printed and the names in its file do not act on a terminal.
+    // Escapes in the kernel's output and in its names must not act on a terminal.
     data::print!("{}", data::plain(&shown));
     Ok(report.is_clean())
 }

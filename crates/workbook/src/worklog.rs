@@ -21,7 +21,7 @@ use crate::record::folder::{left_by_a_run, save};
 use crate::record::{Records, Run, written};
 pub use chart::redraw;
 
-/// What to time, on which device and how often, and whether to note it.
+/// Worklogs to time, the device, the number of samples, and whether to record them.
 #[derive(Debug, Args)]
 pub struct WorklogArgs {
     /// Which worklogs
@@ -50,7 +50,7 @@ enum Name {
 }
 
 impl Name {
-    /// What is timed: attention with many queries, and with one.
+    /// Worklogs of a name; attention has two, one with many queries and one with a single query.
     fn worklogs(self) -> Vec<&'static Worklog> {
         match self {
             Self::Matmul => vec![&matmul::WORKLOG],
@@ -74,7 +74,7 @@ struct Worklog {
     steps: fn() -> Vec<(usize, &'static str)>,
     /// Runs a step.
     step: fn(usize, &[Tensor]) -> candle_core::Result<Tensor>,
-    /// What the steps are compared with: names of rows, and calls.
+    /// References that steps are compared with: names of rows, and calls.
     references: &'static [(&'static str, Call)],
     /// The row that a step is compared with, and how people call it.
     reference_of: fn(usize) -> (&'static str, &'static str),
@@ -219,7 +219,7 @@ struct Share<'r> {
     number: usize,
     idea: &'static str,
     row: &'r OpRow,
-    /// What it is compared with.
+    /// Row that it is compared with.
     reference: &'static str,
     /// The throughput of that = 1.
     share: f64,

@@ -1,4 +1,4 @@
-//! What a patch embedding multiplies by and adds, made once.
+//! Matrix and summands of a patch embedding, made once.
 
 use std::sync::Arc;
 

@@ -141,7 +141,7 @@ impl Ops for Level3 {
         k::segment_mean(x, segments)
     }
 
-    /// Greedy: candle's argmax. Else softmax in 1 launch, after a cast of bf16 logits; the host reads all probabilities.
+    /// 1 launch. The greedy token is candle's argmax; else softmax, of bf16 logits after a cast, is read by the host.
     fn next_token(&self, logits: &Tensor, sampling: &mut Sampling) -> Result<u32> {
         if sampling.is_greedy() {
             return argmax(logits);

@@ -81,8 +81,7 @@ impl Ops for Level4 {
         heads.split_skip(&k::linear(&norm(x, n)?, w)?)
     }
 
-    /// 2 launches: rotation and cache, then attention with an online softmax. Up to 4 queries over more than 256 keys: the
-    /// keys are split over blocks unless heads and batch give 512 blocks already, and a third launch joins the parts.
+    /// 2 launches: rotation and cache, then attention with an online softmax; 3 where the keys are split over blocks.
     fn causal_attention(
         &self,
         q: &Tensor,
@@ -95,6 +94,8 @@ impl Ops for Level4 {
         let (cos, sin) = rope.at(position, t)?; // (T, D/2)
         let cache = cache.advance::<k::Cache>(t)?;
         let q = k::rope_append(q, k, v, &cos, &sin, cache, position)?; // (B, T, H, D)
+        // Up to 4 queries over more than 256 keys: the keys are split over blocks unless heads and batch give 512 blocks
+        // already, and a third launch joins the parts.
         k::causal_attention(&q, cache, position)
     }
 
@@ -103,7 +104,7 @@ impl Ops for Level4 {
         k::attention(q, k, v)
     }
 
-    /// 1 launch. 8 to 32 lanes per head and node. Since q·(w·e) = (wᵀ·q)·e, a node is multiplied by `w` twice, not each edge.
+    /// 1 launch. 8 to 32 lanes share a head of a node; q·(w·e) = (wᵀ·q)·e, so `w` multiplies the node twice, not each edge.
     fn edge_attention(
         &self,
         q: &Tensor,

@@ -1,4 +1,4 @@
-//! What level 5 knows of a device, and which kernels it picks there:
+//! Prints the facts that level 5 has about a device, and the kernels that it picks there:
 //! `cargo run --release -p level5 --example system_info -- --device auto`
 
 use std::process::ExitCode;

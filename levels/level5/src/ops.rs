@@ -54,9 +54,9 @@ impl Ops for Level5 {
         k::patch_embed(pixels, patch, class, positions)
     }
 
-    /// 1 launch, of the kernel that was the fastest for this shape: our own tiles, cuBLAS and cuBLASLt are candidates. On an
-    /// H200 cuBLASLt runs most bf16 matmuls of middle size, and our tiles the others.
+    /// 1 launch, of the kernel that was the fastest for this shape: our own tiles, cuBLAS or cuBLASLt.
     fn linear(&self, x: &Tensor, w: &Linear) -> Result<Tensor> {
+        // On an H200 cuBLASLt runs most bf16 matmuls of middle size, and our tiles the others.
         k::linear(x, w)
     }
 
@@ -68,7 +68,7 @@ impl Ops for Level5 {
         }
     }
 
-    /// As `norm_linear`, whose result is cut into views.
+    /// 1 launch where `norm_linear` has 1, else 2; the result is cut into views.
     fn norm_qkv(
         &self,
         x: &Tensor,
@@ -90,9 +90,7 @@ impl Ops for Level5 {
         heads.split_skip(&k::linear(&norm(x, n)?, w)?)
     }
 
-    /// 1 launch for up to 4 queries where a cluster of blocks is the fastest; else 2, or 3 where the keys are split. Up to 4
-    /// queries read the position from the device's memory, where a launch sets it once per step; a longer prompt gets it from
-    /// the host.
+    /// 1 launch for up to 4 queries where a cluster of blocks is the fastest; else 2, or 3 where the keys are split.
     fn causal_attention(
         &self,
         q: &Tensor,
@@ -104,7 +102,9 @@ impl Ops for Level5 {
         let (position, t) = (cache.len(), q.dim(1)?);
         let cache = cache.advance::<k::Cache>(t)?;
         if let Some(cache) = cache.on_device(q, position)? {
-            // The same launches until the keys outgrow a power of two, at least 256: then `replay` records a step again.
+            // Up to 4 queries read the position from the device's memory, where a launch sets it once per step; a longer
+            // prompt gets it from the host. The launches are the same until the keys outgrow a power of two, at least 256:
+            // then `replay` records a step again.
             return k::attention_step(q, k, v, &rope.cos, &rope.sin, &cache);
         }
         let (cos, sin) = rope.at(position, t)?; // (T, D/2)
@@ -138,11 +138,11 @@ impl Ops for Level5 {
         k::linear_residual(x, w, residual)
     }
 
-    /// 1 launch where `norm_linear` has 1; else 2, the norm and the fastest matmul, or 4 where that is a library's: silu and
-    /// ⊙ follow it.
+    /// 1 launch where `norm_linear` has 1; else 2, the norm and the fastest matmul, or 4 where that is a library's.
     fn norm_swiglu(&self, x: &Tensor, n: &Norm, gate_up: &Linear) -> Result<Tensor> {
         match k::norm_swiglu(x, n, gate_up)? {
             Some(y) => Ok(y),
+            // silu and ⊙ follow a library's matmul.
             None => k::linear_swiglu(&norm(x, n)?, gate_up),
         }
     }

@@ -1,4 +1,4 @@
-//! What level 5 knows of a device, and what it would pick there.
+//! Facts that level 5 has about a device, and the kernels that it picks there.
 
 use std::fmt::Write;
 
@@ -60,7 +60,7 @@ fn picked(problem: &Problem, facts: &Facts, tables: &[Table]) -> String {
     }
 }
 
-/// Small squares, a batch, a token, a picture's patches and a prompt.
+/// Small squares, a batch, a token, an image's patches and a prompt.
 fn problems() -> Vec<Problem> {
     let problem = |op, dtype, [batch, m, n, k]: [usize; 4]| Problem {
         op,

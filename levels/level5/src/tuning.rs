@@ -1,4 +1,4 @@
-//! What is measured on a device, and the table that comes of it.
+//! Measures kernels on a device and makes the table that level 5 picks from.
 
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -35,10 +35,10 @@ pub fn problems(device: &Device, ops: &[Op]) -> Result<usize> {
         .sum())
 }
 
-/// Measures `ops` on `device`, or all operations where there are none; `seen` is told of every problem.
+/// Measures `ops` on `device`, or all operations where there are none; `seen` gets every problem.
 ///
 /// # Errors
-/// What a kernel or the driver says.
+/// When a kernel or the driver fails.
 pub fn table(device: &Device, ops: &[Op], seen: impl FnMut(&Measured)) -> Result<Table> {
     let facts = Facts::of(device)?;
     let today = empty(facts)?; // before the work
@@ -61,7 +61,7 @@ fn date(now: SystemTime) -> Result<String> {
     Ok(now.chars().take_while(|c| *c != 'T').collect())
 }
 
-/// Of this device and today, without rules.
+/// A table of this device and today, without rules.
 fn empty(facts: &Facts) -> Result<Table> {
     Ok(Table {
         schema: kernels::dispatch::SCHEMA,
@@ -102,16 +102,16 @@ fn earlier(path: &Path, of: &Table) -> Result<Table> {
     }
 }
 
-/// Where the table of `device` is looked for; none where the system has no folder for caches.
+/// Default path of the table of `device`; `None` where the system has no folder for caches.
 ///
 /// # Errors
 /// When the driver does not answer.
-pub fn place(device: &Device) -> Result<Option<PathBuf>> {
+pub fn table_path(device: &Device) -> Result<Option<PathBuf>> {
     let name = Table::file_name(Facts::of(device)?);
     Ok(folder().map(|folder| folder.join(name)))
 }
 
-/// The name of the kernel that is picked for a product of matrices.
+/// The name of the kernel that is picked for a matmul.
 ///
 /// # Errors
 /// When the driver does not answer, or no kernel can.
@@ -168,12 +168,12 @@ pub fn summary(table: &Table, took: Duration, out: &mut impl Write) -> std::io::
     Ok(())
 }
 
-/// Measures `device`, writes the table to `path`, or where there is none, to its [`place`], and then prints the summary
+/// Measures `device`, writes the table to `path`, or where there is none, to its [`table_path`], and then prints the summary
 /// to `out`; with `any` as the table of all devices of its kind. With `ops`, those alone: their rules take the place of
 /// those in the table that is there.
 ///
 /// # Errors
-/// When `ops` are named and there is no table of this device; what a kernel, the driver or the file system says.
+/// When `ops` are named and there is no table of this device; when a kernel, the driver or the file system fails.
 pub fn run(
     device: &Device,
     path: Option<PathBuf>,
@@ -182,8 +182,8 @@ pub fn run(
     seen: impl FnMut(&Measured),
     out: &mut impl Write,
 ) -> Result<()> {
-    let place = place(device)?;
-    let Some(path) = path.or_else(|| place.clone()) else {
+    let default = table_path(device)?;
+    let Some(path) = path.or_else(|| default.clone()) else {
         bail!("no cache folder on this system; pass --json")
     };
     if let Some(op) = ops.iter().find(|&&op| grids_of(&[op]).is_empty()) {
@@ -207,7 +207,7 @@ pub fn run(
         _ => models::Error::from(BadInput::unwritable("stdout".as_ref(), &e)).into(),
     };
     summary(&measured, took, out).map_err(unprinted)?;
-    let used = if Some(&path) == place.as_ref() {
+    let used = if Some(&path) == default.as_ref() {
         "; level 5 uses it on this device from now on"
     } else {
         ""

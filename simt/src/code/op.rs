@@ -251,7 +251,7 @@ pub enum Op {
     Mbarrier {
         /// Where it lies in shared memory.
         at: Address,
-        /// What is done.
+        /// The operation.
         act: Mbarrier,
     },
     /// `cp.async.bulk` from global to shared memory.

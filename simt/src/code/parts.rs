@@ -2,7 +2,7 @@
 
 use super::{Reg, Slot};
 
-/// What has a carry.
+/// Operations with a carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum CarryOp {
@@ -56,7 +56,7 @@ pub enum Scope {
     System,
 }
 
-/// What is done to an mbarrier.
+/// Operations on an mbarrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mbarrier {
     /// `init`.
@@ -78,7 +78,7 @@ pub enum Mbarrier {
         completes: bool,
         /// Whether later phases need one arrival less.
         drops: bool,
-        /// The scope in which what came before is ordered; none with `.relaxed`.
+        /// The scope of the release; none with `.relaxed`.
         release: Option<Scope>,
     },
     /// `expect_tx`.
@@ -95,7 +95,7 @@ pub enum Mbarrier {
     Wait {
         /// Whether the phase is complete.
         d: Reg,
-        /// What an arrival gave, or a word with the parity of the phase.
+        /// State that an arrival returned, or a word with the parity of the phase.
         phase: Slot,
         /// Whether what the arrivals ordered comes before what follows; not with `.relaxed`.
         acquires: bool,

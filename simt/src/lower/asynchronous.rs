@@ -28,7 +28,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// `cp.async.bulk`: rows of bytes, of which one thread starts the copy.
+    /// `cp.async.bulk`: one thread starts the copy of rows of bytes.
     fn bulk(&mut self, i: &Instruction, rest: &[&str]) -> Result<()> {
         let complete = "mbarrier::complete_tx::bytes";
         let rest: Vec<&str> = rest

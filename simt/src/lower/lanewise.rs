@@ -48,7 +48,7 @@ pub(super) fn in_own_window(a: &D, b: &D) -> u32 {
     lanes(|i| a[i] / WINDOW == b[i] / WINDOW && (a[i] % WINDOW) >> RANK_SHIFT == 0)
 }
 
-/// `isspacep.global`: whether a generic address is behind all windows, the last of which begins at the other.
+/// `isspacep.global`: whether a generic address `a` is above all windows; the last one begins at `b`.
 pub(super) fn behind_window(a: &D, b: &D) -> u32 {
     lanes(|i| a[i] / WINDOW > b[i] / WINDOW)
 }

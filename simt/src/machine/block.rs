@@ -30,7 +30,7 @@ pub struct Grid<'a> {
     pub spent: AtomicU64,
     /// Whether a block ran out of fuel, which stops the others.
     pub halted: AtomicBool,
-    /// What is accessed, if other launches may be in flight at the same time.
+    /// Recorder of accesses, if other launches may be in flight at the same time.
     pub recorder: Option<Recorder>,
 }
 
@@ -62,7 +62,7 @@ pub struct Block<'a> {
     pub pauses: bool,
     /// How it stands to the launches that are in flight.
     pub overlap: Overlap,
-    /// What the watched warp did.
+    /// Steps of the watched warp.
     pub trace: Vec<Step>,
     /// Whether the current instruction's addresses are recorded.
     pub recording: bool,
@@ -81,7 +81,7 @@ pub enum Next {
 
 /// Instructions that a warp runs before the next warp's turn.
 const SLICE: u64 = 4096;
-/// What a question in vain takes of the fuel, so that a block that only asks comes to an end.
+/// Fuel that a failed poll costs, so that a block that only polls comes to an end.
 const PAUSE: u64 = 256;
 
 impl<'a> Block<'a> {

@@ -18,7 +18,7 @@ use super::race::Stamp;
 use super::shared::Shared;
 use super::turns::shuffled;
 
-/// What the blocks of a cluster share.
+/// Shared memories and barrier of a cluster's blocks.
 #[derive(Default)]
 pub struct Cluster {
     /// By rank; that of the block whose turn it is, is in the block.
@@ -91,7 +91,7 @@ fn each<'a>(
 }
 
 impl Block<'_> {
-    /// Acts with what the blocks of its cluster share.
+    /// Calls `act` with the state that the blocks of its cluster share.
     fn in_cluster<T>(&mut self, cluster: &mut Cluster, act: impl FnOnce(&mut Self) -> T) -> T {
         std::mem::swap(&mut self.shared, &mut cluster.shared[self.rank]);
         std::mem::swap(&mut self.cluster, cluster);
@@ -264,7 +264,7 @@ impl Block<'_> {
     }
 }
 
-/// What is wrong with an access to the memory of a block that may be gone.
+/// Text of the finding: an access to the memory of a block that may have exited.
 fn leaves_early(whose: &str) -> String {
     format!(
         "accesses {whose}, which may have exited by then: no barrier of the cluster keeps that block until this access \

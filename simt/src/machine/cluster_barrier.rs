@@ -137,7 +137,7 @@ impl Block<'_> {
         Next::Moved
     }
 
-    /// Whether the phase in which these lanes arrived is complete.
+    /// Whether the phase of these lanes' arrival is complete.
     fn has_passed(&self, w: usize, active: u32) -> bool {
         let phase = self.cluster.barrier.phase;
         lanes(active).all(|lane| self.warps[w].arrived[lane] != Some(phase))

@@ -303,7 +303,7 @@ impl Range {
         self.marks.as_ref().map(Marks::touched)
     }
 
-    /// What was written of it so far, for the next launch of a row.
+    /// Bytes written so far, for the next launch of a sequence.
     pub fn into_written(self) -> Earlier {
         self.pages.written()
     }

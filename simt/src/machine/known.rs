@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use super::coalesce::lanes;
 use super::race::Stamp;
 
-/// What a lane knew of its block at a fence: a time for each warp, and for lanes of which it knows more.
+/// Vector clock of a lane at a fence: a time for each warp, and for lanes whose later times it knows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Knowledge {
     /// Whether it came through a fence of the device or the system: other blocks see it.
@@ -21,7 +21,7 @@ pub struct Knowledge {
 }
 
 impl Knowledge {
-    /// What a warp did up to this time, which other blocks see.
+    /// Accesses of a warp up to this time, which other blocks see.
     pub fn of_warp(warp: usize, time: u32) -> Self {
         let mut warps = vec![0; warp + 1];
         warps[warp] = time + 1;
@@ -58,10 +58,10 @@ fn later(mine: &mut [u32], other: &[u32]) {
     }
 }
 
-/// What a block knows of others.
+/// A block's knowledge of other blocks.
 pub type Acquired = Peers;
 
-/// What is known of several blocks, by their numbers.
+/// Knowledge of several blocks, by their numbers.
 pub type Peers = HashMap<u32, Knowledge>;
 
 /// A warp's knowledge of its block.
@@ -73,9 +73,9 @@ pub struct Known {
     lanes: Option<Box<[[u32; 32]; 32]>>,
     /// Times of the other warps of the block.
     pub warps: Vec<u32>,
-    /// Of other blocks of the cluster.
+    /// Knowledge of other blocks of the cluster.
     pub peers: Peers,
-    /// What each lane knew at its last fence.
+    /// Knowledge of each lane at its last fence.
     pub fenced: [Option<Arc<Knowledge>>; 32],
     /// When each lane last synchronised.
     pub now: [u32; 32],
@@ -117,7 +117,7 @@ impl Known {
     }
 
     /// Synchronises the lanes of `mask`, of a warp with the lanes `born`. Lanes that have returned and are
-    /// not named do not take part: their last accesses are unordered with what follows.
+    /// not named do not take part: their last accesses are unordered with later ones.
     pub fn sync_lanes(&mut self, mask: u32, born: u32, clock: &mut u32) {
         *clock += 1;
         for lane in lanes(mask) {

@@ -20,7 +20,7 @@ const MOST_ARRIVALS: u32 = (1 << 20) - 1;
 
 /// An mbarrier.
 pub struct Barrier {
-    /// Its number, in the order in which those of the block were initialised.
+    /// Its number, in the order of initialisation in the block.
     pub number: usize,
     /// Who initialised it, by which instruction.
     initialised: (Stamp, u32),
@@ -32,9 +32,9 @@ pub struct Barrier {
     bytes: i64,
     /// Phases that are complete.
     phase: u64,
-    /// What those who arrived in this phase had done.
+    /// Knowledge of the threads that arrived in this phase.
     gathering: Peers,
-    /// What those had done who arrived in the phases that are complete.
+    /// Knowledge of the threads that arrived in completed phases.
     known: Peers,
 }
 
@@ -51,7 +51,7 @@ impl Barrier {
         }
     }
 
-    /// Bytes of a copy are there: whoever sees the phase complete knows what `done` says.
+    /// Counts the bytes of a finished copy: a thread that sees the phase complete gets the knowledge `done`.
     pub fn bytes_are_there(&mut self, bytes: u32, done: Peers) {
         for (block, knowledge) in done {
             self.gathering.entry(block).or_default().join(&knowledge);
@@ -129,7 +129,8 @@ impl Block<'_> {
         fine.then(|| (rank, offset_of(at)))
     }
 
-    /// What a lane does to the mbarrier at `at`; the phase of an arrival, and of a wait whose phase is complete.
+    /// Executes a lane's operation on the mbarrier at `at`; returns the phase of an arrival, and of a wait whose phase is
+    /// complete.
     fn act(&mut self, w: usize, pc: u32, lane: usize, at: u64, act: Mbarrier) -> Option<u64> {
         let (addresses, group) = ([at; 32], Group::one(lane));
         let strong = !matches!(act, Mbarrier::Init { .. } | Mbarrier::Invalidate);

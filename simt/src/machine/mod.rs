@@ -119,7 +119,7 @@ impl Default for Options {
     }
 }
 
-/// What is launched, and how.
+/// A kernel and its launch configuration.
 #[derive(Clone, Copy)]
 pub struct Launched<'a> {
     pub kernel: &'a Kernel,
@@ -131,7 +131,7 @@ pub struct Launched<'a> {
     pub args: &'a [Arg],
     /// Whether what it accesses is recorded, for the launches that may be in flight at the same time.
     pub records: bool,
-    /// What earlier launches of a row wrote of each buffer that the host did not write.
+    /// Bytes that earlier launches of a sequence wrote to each buffer that the host did not write.
     pub earlier: &'a [Earlier],
 }
 
@@ -216,7 +216,7 @@ fn prepare<'a>(
     }
 }
 
-/// What came of some blocks.
+/// Results of some blocks.
 struct Done {
     counts: Vec<Counts>,
     findings: Vec<(u32, Finding)>,

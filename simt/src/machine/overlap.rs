@@ -38,7 +38,7 @@ struct Access {
     before: bool,
 }
 
-/// What a launch did that matters to the launches in flight at the same time.
+/// Accesses and waits of a launch that matter to the launches in flight at the same time.
 #[derive(Debug, Default)]
 pub struct Recorded {
     /// Each with the first thread that made it, by numbers of the block and of the thread.
@@ -49,7 +49,7 @@ pub struct Recorded {
     waits_first: bool,
     /// Whether a thread executes `griddepcontrol.wait`.
     waits: bool,
-    /// What has been written so far of each buffer that the host did not write.
+    /// Bytes written so far to each buffer that the host did not write.
     pub written: Vec<Earlier>,
 }
 
@@ -58,7 +58,7 @@ pub struct Recorded {
 pub struct Recorder(Mutex<Recorded>);
 
 impl Recorder {
-    /// What was recorded.
+    /// Returns the record.
     pub fn into_inner(self) -> Recorded {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
@@ -144,7 +144,7 @@ struct InFlight {
     after: Vec<usize>,
 }
 
-/// What is wrong with launches in a row: for each what it accesses while an earlier one may still do so.
+/// Findings of launches in a sequence: the accesses of each that conflict with an earlier one still in flight.
 pub fn check(launches: &[Ran], buffers: &[Buffer]) -> Vec<Vec<Finding>> {
     let mut all: Vec<InFlight> = vec![];
     let mut findings = vec![];
@@ -159,7 +159,7 @@ pub fn check(launches: &[Ran], buffers: &[Buffer]) -> Vec<Vec<Finding>> {
     findings
 }
 
-/// What may be in flight during the launch after launch `last`.
+/// Launches that may be in flight during the launch after launch `last`.
 fn after(last: usize, recorded: &Recorded, during: &InFlight) -> InFlight {
     // When it has ended, what it waited for has ended, too.
     let ended = if recorded.waits {
@@ -182,7 +182,7 @@ fn after(last: usize, recorded: &Recorded, during: &InFlight) -> InFlight {
     }
 }
 
-/// What launch `number` accesses while an earlier one may do so; one finding for each instruction.
+/// Accesses of launch `number` that conflict with an earlier one in flight; one finding for each instruction.
 fn conflicts(
     launches: &[Ran],
     number: usize,

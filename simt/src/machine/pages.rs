@@ -40,7 +40,7 @@ pub struct Pages {
 pub struct Locked<'a>(MutexGuard<'a, Option<Box<Sheet>>>, Bits);
 
 impl Pages {
-    /// Of a buffer of this size.
+    /// Pages of a buffer of `bytes` bytes.
     pub fn new(bytes: usize, initialised: bool, earlier: Earlier) -> Self {
         let chunks = bytes.div_ceil(CHUNK * PAGE);
         Self {
@@ -50,7 +50,7 @@ impl Pages {
         }
     }
 
-    /// What was written of it so far.
+    /// Returns the bytes written so far.
     pub fn written(mut self) -> Earlier {
         if self.initialised {
             return Earlier::new();

@@ -34,7 +34,7 @@ pub struct Memory {
 #[derive(Default)]
 pub struct Shared {
     pub memory: Memory,
-    /// What was published through it.
+    /// Knowledge published through it.
     pub board: Board,
     /// Whether the block has exited.
     pub has_exited: bool,

@@ -172,7 +172,7 @@ impl Block<'_> {
         Next::Step
     }
 
-    /// What the lanes know may be published from here on, within the scope.
+    /// Lets the lanes publish their knowledge from here on, within the scope.
     fn fence(&mut self, w: usize, active: u32, scope: Scope) {
         let clock = &mut self.clock;
         let known = &mut self.warps[w].known;

@@ -9,7 +9,7 @@ const PATIENCE: u64 = 64;
 /// The same if the running lanes may be spinning on the waiting ones.
 const SPINNING: u64 = 2;
 
-/// The order in which `n` warps, or blocks of a cluster, have their turns.
+/// The order of the turns of `n` warps, or of blocks of a cluster.
 pub(super) fn shuffled(n: usize, schedule: Schedule, random: &mut u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..n).collect();
     match schedule {
@@ -53,7 +53,7 @@ impl Block<'_> {
         let turns = self.warps[w].turns as usize;
         match self.grid.options.schedule {
             Schedule::PostDominator => ready.last().copied(),
-            // Every second turn picks another fragment, because one that is behind may wait for one ahead.
+            // Every second turn picks another fragment, because one that lags may wait for one ahead.
             Schedule::MinPc | Schedule::MaxPc if turns % 2 == 1 && !ready.is_empty() => {
                 Some(ready[turns / 2 % ready.len()])
             }

@@ -88,7 +88,7 @@ pub struct Warp {
     /// Groups of those that each lane has committed.
     pub store_groups: [u32; 32],
     pub known: Known,
-    /// The phase of the cluster's barrier in which each lane arrived there and has not waited since.
+    /// The phase of the cluster's barrier when each lane arrived there, if it has not waited since.
     pub arrived: [Option<u32>; 32],
     /// Lanes that had not returned when others began to wait for them at an `.aligned` instruction.
     pub awaited: u32,

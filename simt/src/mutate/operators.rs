@@ -30,7 +30,7 @@ pub struct Operator {
     pub changes: fn(&Site) -> Vec<Change>,
 }
 
-/// All operators, in the order in which an instruction's mutants are listed.
+/// All operators, in the order of an instruction's mutants.
 pub const OPERATORS: &[Operator] = &[
     Operator {
         name: "drop-barrier",

@@ -8,14 +8,14 @@ use rand_chacha::ChaCha8Rng;
 use tests::inputs::{fresh_rng, uniform};
 use tests::{devices, difference, watchable};
 
-/// Operands of sizes that no tile divides.
-struct Operands {
+/// Draws random tensors and layers of one dtype on one device.
+struct Draw {
     rng: ChaCha8Rng,
     dtype: DType,
     device: Device,
 }
 
-impl Operands {
+impl Draw {
     fn tensor(&mut self, dims: &[usize]) -> Result<Tensor> {
         let values = uniform(&mut self.rng, 1, dims.iter().product());
         let x = Tensor::from_vec(values, dims, &Device::Cpu)?;
@@ -30,30 +30,31 @@ impl Operands {
 
 type Call = Box<dyn Fn(&Functions) -> Result<Tensor>>;
 
-/// Each function by its name, on fresh operands: without a bias, of three dimensions, with an empty graph.
-fn calls(o: &mut Operands) -> Result<Vec<(&'static str, Call)>> {
+/// Each function by its name, on operands of sizes that no tile divides: without a bias, of three dimensions, with an
+/// empty graph.
+fn calls(draw: &mut Draw) -> Result<Vec<(&'static str, Call)>> {
     let mut calls: Vec<(&'static str, Call)> = vec![];
-    let device = o.device.clone();
+    let device = draw.device.clone();
 
     let ids = Tensor::new(&[[3u32, 0, 10], [7, 7, 2]], &device)?;
-    let w = Weight::new(o.tensor(&[11, 19])?);
+    let w = Weight::new(draw.tensor(&[11, 19])?);
     calls.push(("embedding", Box::new(move |f| (f.embedding)(&ids, &w))));
 
     let (pixels, patch) = (
-        o.tensor(&[2, 3, 12, 8])?,
-        Linear::new(o.tensor(&[21, 3, 4, 4])?, Some(o.tensor(&[21])?)),
+        draw.tensor(&[2, 3, 12, 8])?,
+        Linear::new(draw.tensor(&[21, 3, 4, 4])?, Some(draw.tensor(&[21])?)),
     );
-    let (class, positions) = (o.tensor(&[1, 1, 21])?, o.tensor(&[1, 7, 21])?);
+    let (class, positions) = (draw.tensor(&[1, 1, 21])?, draw.tensor(&[1, 7, 21])?);
     calls.push((
         "patch_embed",
         Box::new(move |f| (f.patch_embed)(&pixels, &patch, &class, &positions)),
     ));
 
     for (rows, k, n) in [(1, 40, 24), (5, 37, 19), (70, 130, 66)] {
-        let x = o.tensor(&[1, rows, k])?;
+        let x = draw.tensor(&[1, rows, k])?;
         for has_bias in [false, true] {
-            let (x, w) = (x.clone(), o.linear(n, k, has_bias)?);
-            let residual = o.tensor(&[1, rows, n])?;
+            let (x, w) = (x.clone(), draw.linear(n, k, has_bias)?);
+            let residual = draw.tensor(&[1, rows, n])?;
             let (x2, w2) = (x.clone(), w.clone());
             calls.push(("linear", Box::new(move |f| (f.linear)(&x, &w))));
             calls.push((
@@ -61,7 +62,11 @@ fn calls(o: &mut Operands) -> Result<Vec<(&'static str, Call)>> {
                 Box::new(move |f| (f.linear_residual)(&x2, &w2, &residual)),
             ));
         }
-        let (x2, w, gate_up) = (x.clone(), o.linear(n, k, true)?, o.linear(2 * n, k, false)?);
+        let (x2, w, gate_up) = (
+            x.clone(),
+            draw.linear(n, k, true)?,
+            draw.linear(2 * n, k, false)?,
+        );
         calls.push(("linear_gelu", Box::new(move |f| (f.linear_gelu)(&x, &w))));
         calls.push((
             "linear_swiglu",
@@ -70,7 +75,11 @@ fn calls(o: &mut Operands) -> Result<Vec<(&'static str, Call)>> {
     }
 
     for c in [1, 33, 512, 1037] {
-        let (x, w, b) = (o.tensor(&[3, 2, c])?, o.tensor(&[c])?, o.tensor(&[c])?);
+        let (x, w, b) = (
+            draw.tensor(&[3, 2, c])?,
+            draw.tensor(&[c])?,
+            draw.tensor(&[c])?,
+        );
         let (x2, w2, x3) = (x.clone(), w.clone(), x.clone());
         calls.push(("rms_norm", Box::new(move |f| (f.rms_norm)(&x, &w, 1e-5))));
         calls.push((
@@ -81,7 +90,7 @@ fn calls(o: &mut Operands) -> Result<Vec<(&'static str, Call)>> {
     }
 
     // Views of one matmul's result, as the models have them.
-    let y = o.tensor(&[2, 13, 3 * 4, 16])?;
+    let y = draw.tensor(&[2, 13, 3 * 4, 16])?;
     let [q, k, v] = [0, 4, 8].map(|first| y.narrow(2, first, 4));
     let (q, k, v) = (q?, k?, v?);
     calls.push(("attention", Box::new(move |f| (f.attention)(&q, &k, &v))));
@@ -97,11 +106,11 @@ fn calls(o: &mut Operands) -> Result<Vec<(&'static str, Call)>> {
         [3, 5],
     ];
     let (graph, _) = Csr::new(6, &edges, &device)?;
-    let y = o.tensor(&[6, 4 * 24])?;
+    let y = draw.tensor(&[6, 4 * 24])?;
     let heads = |i: usize| y.narrow(1, i * 24, 24)?.reshape((6, 3, 8));
     let (q, k, v, skip) = (heads(0)?, heads(1)?, heads(2)?, y.narrow(1, 72, 24)?);
-    let (residual, features) = (o.tensor(&[6, 24])?, o.tensor(&[edges.len(), 5])?);
-    let w = Weight::new(o.tensor(&[24, 5])?);
+    let (residual, features) = (draw.tensor(&[6, 24])?, draw.tensor(&[edges.len(), 5])?);
+    let w = Weight::new(draw.tensor(&[24, 5])?);
     calls.push((
         "edge_attention",
         Box::new(move |f| (f.edge_attention)(&q, &k, &v, &skip, &residual, &features, &w, &graph)),
@@ -109,7 +118,7 @@ fn calls(o: &mut Operands) -> Result<Vec<(&'static str, Call)>> {
 
     // The graph in the middle has no nodes.
     let segments = Segments::new(3, &[0, 0, 0, 2, 2], &device)?;
-    let x = o.tensor(&[5, 27])?;
+    let x = draw.tensor(&[5, 27])?;
     calls.push((
         "segment_mean",
         Box::new(move |f| (f.segment_mean)(&x, &segments)),
@@ -158,12 +167,12 @@ fn the_calls_of_an_op_have_one_answer_at_every_level() -> Result<()> {
 fn a_function_has_one_answer_at_every_level() -> Result<()> {
     for device in devices() {
         for dtype in [DType::F32, DType::BF16] {
-            let mut operands = Operands {
+            let mut draw = Draw {
                 rng: fresh_rng(),
                 dtype,
                 device: device.clone(),
             };
-            for (name, call) in calls(&mut operands)? {
+            for (name, call) in calls(&mut draw)? {
                 compare(name, dtype, &device, call)?;
             }
         }

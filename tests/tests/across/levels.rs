@@ -1,4 +1,4 @@
-//! What the levels promise about each other.
+//! Properties that hold between the levels.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use tests::inputs::{
 };
 use tests::{devices, difference, levels};
 
-/// What ran in one forward pass of each model and a token drawn, in the order it began.
+/// Trace events of one forward pass of each model and of a drawn token, in the order of their start.
 fn events(ops: &dyn Ops, device: &Device) -> Result<Vec<Event>> {
     let (_, events) = trace::record(device, || {
         let model = language_model(1, device).unwrap();
@@ -86,7 +86,7 @@ fn every_kernel_names_the_level_that_ran() -> Result<()> {
     Ok(())
 }
 
-/// Level 5 picks among kernels of several levels, of which none is below 3, and says why.
+/// Level 5 picks among kernels of level 3 and above, and says why.
 #[test]
 fn level_5_says_why_it_picked_a_kernel() -> Result<()> {
     let picks = [

@@ -83,7 +83,7 @@ proptest! {
             let other = tokens(&mut rng(seed ^ 1), 2, t - kept);
             let mut caches = model.new_caches(ops, 2, t)?;
             model.forward(ops, &ids(&rows)?, &mut caches, Logits::Last)?;
-            // The other tokens behind the first of these, twice, in a cache that was full.
+            // The other tokens after the first of these, twice, in a cache that was full.
             let whole: Vec<Vec<u32>> = (0..2).map(|b| [&rows[b][..kept], &other[b][..]].concat()).collect();
             let expected = full(model, ops, &whole)?.narrow(1, kept, t - kept)?;
             for time in 0..2 {

@@ -33,17 +33,77 @@ fn every_level_lists_the_methods_of_the_trait_in_its_order() {
     }
 }
 
+/// The fault of a method's doc comment: it is one line, a count of launches and a sentence, as in `2 launches: the norm, then
+/// the matmul.` A cache launches nothing.
+fn fault(method: &str, doc: &[&str]) -> Option<&'static str> {
+    let [line] = doc else {
+        return Some("expected one line of `///`");
+    };
+    if !line.ends_with('.') || line.matches(". ").count() > 1 {
+        return Some("expected one sentence after the count");
+    }
+    if method == "new_caches" {
+        return None;
+    }
+    let (count, rest) = line.split_once(' ').unwrap_or((line, ""));
+    let unit = match count.parse::<u8>() {
+        Ok(1) => "launch",
+        Ok(2..) => "launches",
+        _ => return Some("expected a count of launches first"),
+    };
+    let rest = rest.strip_prefix(unit).unwrap_or("no unit");
+    (!rest.starts_with([' ', ',', ';', ':', '.'])).then_some("expected `1 launch` or `2 launches`")
+}
+
 #[test]
-fn every_method_says_what_it_launches_or_does() {
+fn every_method_says_how_many_launches_it_makes_and_the_idea() {
     for ops in levels() {
         let source = ops_file(ops.level());
         let lines: Vec<&str> = source.lines().collect();
-        for (i, line) in lines.iter().enumerate().skip(1) {
-            let documented = lines[i - 1].trim_start().starts_with("///");
-            let is_method = line.starts_with("    fn ") && !line.starts_with("    fn level(");
-            assert!(!is_method || documented, "level {}: {line}", ops.level());
+        let begin = lines.iter().position(|l| l.starts_with("impl Ops for"));
+        let mut doc = vec![];
+        let mut checked = 0;
+        for line in &lines[begin.unwrap()..] {
+            if let Some(comment) = line.strip_prefix("    /// ") {
+                doc.push(comment);
+            } else if let Some(method) = methods(line).first().filter(|m| **m != "level") {
+                let fault = fault(method, &doc);
+                assert_eq!(fault, None, "level {}: {method}: {doc:?}", ops.level());
+                checked += 1;
+            }
+            if !line.starts_with("    /// ") {
+                doc.clear();
+            }
         }
+        assert!(checked > 12, "level {}: {checked}", ops.level());
     }
+}
+
+#[test]
+fn a_count_that_is_missing_or_long_is_a_fault() {
+    for good in [
+        "1 launch. A block copies a row.",
+        "2 launches: the norm, then the matmul.",
+        "1 launch, of the fastest kernel.",
+        "1 launch where x; else 2.",
+    ] {
+        assert_eq!(fault("linear", &[good]), None, "{good}");
+    }
+    for bad in [
+        "As `norm_linear`.",
+        "1 launches. A block copies a row.",
+        "2 launch: the norm.",
+        "3launches: x.",
+        "0 launches: x.",
+        "1 launch. One. Two.",
+        "1 launch: without an end",
+        "1 launcher: x.",
+    ] {
+        assert!(fault("linear", &[bad]).is_some(), "{bad}");
+    }
+    assert!(fault("linear", &["1 launch. A", "block."]).is_some());
+    assert!(fault("linear", &[]).is_some());
+    assert_eq!(fault("new_caches", &["Memory is set aside."]), None);
 }
 
 /// Outside of `use`, `struct`, `impl` and `level()`, no line carries the number of the level.

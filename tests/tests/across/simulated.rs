@@ -36,7 +36,7 @@ fn check(logits: impl Fn(&dyn Ops, DType) -> models::Result<Tensor>) -> Result<(
     Ok(())
 }
 
-/// A prompt, and a token behind it out of the cache.
+/// A prompt, and a token after it out of the cache.
 #[test]
 fn lm() -> Result<()> {
     check(|ops, dtype| {

@@ -139,7 +139,7 @@ fn a_tied_weight_serves_two_levels() -> Result<()> {
     Ok(())
 }
 
-/// A method of the trait is told what it needs: the same at every level.
+/// A method of the trait gets what it needs as arguments: the same at every level.
 #[test]
 fn every_op_says_what_it_needs() -> Result<()> {
     let mut first = None;

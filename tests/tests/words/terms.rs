@@ -24,7 +24,7 @@ impl Terms {
         Self(terms)
     }
 
-    /// What `text` says that the guide replaces, with the replacement.
+    /// Returns the terms in `text` that the guide replaces, each with its replacement.
     pub fn found_in(&self, text: &str) -> Vec<String> {
         let found = |term: &Term| {
             let at = term.pattern.find(text)?;

@@ -28,7 +28,7 @@ pub fn failed(note: &str) -> Option<[&str; 5]> {
 }
 
 impl Results {
-    /// Workloads in which another framework is faster than every level by `clock`: the fastest level, and the
+    /// Workloads for which another framework is faster than every level by `clock`: the fastest level, and the
     /// fastest other system.
     pub fn behind(&self, clock: Clock) -> Vec<(&Row, &Row)> {
         let fastest = |rows| Some((fastest(rows, clock, true)?, fastest(rows, clock, false)?));

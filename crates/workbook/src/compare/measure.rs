@@ -48,7 +48,7 @@ impl Graphs {
 /// A workload at one level, and its measurements.
 struct Contender {
     level: Name,
-    graph: bool,
+    cuda_graph: bool,
     workload: Workload,
     tensors: usize,
     launches: Option<usize>,
@@ -76,9 +76,9 @@ pub fn compare(
 ) -> Result<Measured> {
     let mut variants = vec![];
     for level in levels::able(request.dtype, &request.device) {
-        for graph in graphs.variants(variants.is_empty()) {
-            let workloads = job::load(model, request, &level, graph)?;
-            variants.push((Name::Number(level.level()), graph, workloads));
+        for cuda_graph in graphs.variants(variants.is_empty()) {
+            let workloads = job::load(model, request, &level, cuda_graph)?;
+            variants.push((Name::Number(level.level()), cuda_graph, workloads));
         }
     }
     for (name, level) in own {
@@ -112,7 +112,7 @@ pub fn compare(
 fn inspect(contenders: &mut Vec<Contender>, request: &Request) -> Result<()> {
     let mut failure = None;
     contenders.retain_mut(|contender| match contender.inspect(request) {
-        Err(error) if contender.graph => {
+        Err(error) if contender.cuda_graph => {
             let (workload, label) = (&contender.workload.name, contender.level.label());
             let message = error.to_string();
             let why = message.lines().next().unwrap_or_default();
@@ -158,14 +158,14 @@ fn hold(contenders: &[Contender], dtype: DType) -> Result<()> {
 /// Regroups the workloads of each level into the levels of each workload.
 fn by_workload(variants: Vec<(Name, bool, Vec<Workload>)>) -> Vec<Vec<Contender>> {
     let mut workloads: Vec<Vec<Contender>> = vec![];
-    for (level, graph, of_level) in variants {
+    for (level, cuda_graph, of_level) in variants {
         for (i, workload) in of_level.into_iter().enumerate() {
             if workloads.len() <= i {
                 workloads.push(vec![]);
             }
             workloads[i].push(Contender {
                 level: level.clone(),
-                graph,
+                cuda_graph,
                 workload,
                 tensors: 0,
                 launches: None,
@@ -192,7 +192,9 @@ impl Contender {
         warm_up(job.as_mut())?;
         job.prepare()?;
         let on_gpu = !request.device.is_cpu();
-        let counter = (on_gpu && !self.graph).then(LaunchCounter::begin).flatten();
+        let counter = (on_gpu && !self.cuda_graph)
+            .then(LaunchCounter::begin)
+            .flatten();
         let (logits, tensors) = count_tensors(|| job.run())?;
         self.tensors = tensors / job.forwards();
         let counted = counter.map(|counter| counter.end() / job.forwards());
@@ -246,7 +248,7 @@ fn summary(contenders: &[Contender], request: &Request) -> Vec<Row> {
         workload: c.workload.name.clone(),
         level: c.level.number(),
         system: c.level.own().map(str::to_owned),
-        graph: c.graph,
+        graph: c.cuda_graph,
         dtype: request.dtype.as_str().into(),
         median_ms: ms.median,
         low_ms: ms.low,

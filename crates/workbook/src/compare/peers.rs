@@ -23,7 +23,7 @@ use results::Results;
 /// Path of the program, in the repository or in a copy of the files for a measurement.
 const PROGRAM: &str = "benches/peers/peers.py";
 
-/// What other frameworks are measured, and how.
+/// Other frameworks to measure, and their modes.
 #[derive(Debug, Clone, Args)]
 pub struct PeerArgs {
     /// Also measure PyTorch, with this Python; needs the packages torch and safetensors, and torch_geometric for pyg

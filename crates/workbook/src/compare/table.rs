@@ -70,7 +70,7 @@ fn columns(on_gpu: bool) -> [Column; 9] {
     ]
 }
 
-/// Formats the code behind a level: `PTX`, or `your own` for a learner's level.
+/// Formats the kind of a level's code: `PTX`, or `your own` for a learner's level.
 fn runs_as(row: &Row, on_gpu: bool) -> String {
     match row.system {
         Some(_) => "your own".into(),
@@ -98,7 +98,7 @@ fn lines(rows: &[Row], on_gpu: bool) -> Vec<Vec<String>> {
     lines
 }
 
-/// Aligns names, with what a level runs as, to the left, and numbers to the right.
+/// Aligns names and kinds of code to the left, and numbers to the right.
 fn aligned(lines: &[Vec<String>]) -> String {
     let columns = lines.first().map_or(0, Vec::len);
     let length = |text: &String| text.chars().count();

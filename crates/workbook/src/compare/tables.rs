@@ -23,7 +23,7 @@ pub fn sections(results: &Results) -> String {
     text
 }
 
-/// The dtypes, in the order in which they were measured.
+/// The dtypes, in the order of their measurement.
 fn dtypes(results: &Results) -> Vec<&str> {
     let mut dtypes = vec![];
     for row in &results.rows {
@@ -56,7 +56,7 @@ fn rows(results: &Results, dtype: Option<&str>, clock: Clock) -> String {
     text
 }
 
-/// The workloads in which another framework is faster than every level, and the notes of the run.
+/// The workloads for which another framework is faster than every level, and the notes of the run.
 fn notes(results: &Results) -> String {
     let mut sentences: Vec<String> = vec![];
     for clock in Clock::ALL {
@@ -91,7 +91,7 @@ fn ahead((own, other): (&Row, &Row), clock: Clock) -> String {
 /// Name of another framework; whether a level is in a graph; its number.
 type Column = (Option<String>, bool, u8);
 
-/// The levels, then the level in a graph, then other frameworks in the order in which they were measured.
+/// The levels, then the level in a graph, then other frameworks in the order of their measurement.
 fn columns(results: &Results, clock: Clock) -> Vec<Column> {
     let mut columns: Vec<Column> = vec![];
     let shown = |row: &&Row| results.is_shown(row, clock);

@@ -21,7 +21,7 @@ pub fn ask() -> Driver {
         return Driver::Missing;
     };
     let driver = Functions::of(&library).map(|functions| functions.ask());
-    // The driver leaves threads and handlers behind, so it must stay loaded.
+    // The driver keeps threads and handlers, so it must stay loaded.
     std::mem::forget(library);
     driver.unwrap_or(Driver::Missing)
 }
@@ -82,7 +82,7 @@ impl Functions {
     fn gpu(&self, ordinal: i32) -> Option<Gpu> {
         let (mut device, mut text) = (0, [0 as c_char; 256]);
         // SAFETY: `device` is written by the first call and valid for the others; the name is cut off at the length
-        // that is passed, with a 0 behind it; no pointer is kept.
+        // that is passed, with a 0 after it; no pointer is kept.
         unsafe {
             if (self.device)(&raw mut device, ordinal) != 0 {
                 return None;

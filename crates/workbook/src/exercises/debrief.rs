@@ -1,4 +1,4 @@
-//! What `check` and `watch` print after a pass.
+//! Text that `check` and `watch` print after a pass.
 
 use std::path::Path;
 

@@ -158,7 +158,7 @@ enum Command {
     },
 }
 
-/// What `grade` writes.
+/// Help text: the files that `grade` writes.
 const GRADES: &str = "\
 Results in the folder of `--out`:
   students/STUDENT.json  milestones and counts of a submission, written as soon as it is graded

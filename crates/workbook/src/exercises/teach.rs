@@ -114,7 +114,7 @@ pub fn grade(exercises: &[Exercise], place: &Place, args: &GradeArgs) -> Result<
             let was_checked = !grade.is_missing();
             let shown = show(&grade);
             all.grades.push(grade);
-            // What ends this program loses one check at most.
+            // A program that is ended here loses one check at most.
             if was_checked {
                 outputs.keep(&all)?;
                 progress.suspend(|| say(shown))?;

@@ -1,4 +1,4 @@
-//! What is known of a kernel: from its file, or from what was read on a GPU.
+//! Resources of a kernel, from its file or as read on a GPU.
 
 use std::path::Path;
 
@@ -96,7 +96,7 @@ fn in_file(path: &Path, entry: Option<&str>) -> Result<Known, BadInput> {
     Ok(declared(&kernel))
 }
 
-/// What the PTX of a kernel says.
+/// Resources that the PTX of a kernel declares.
 fn declared(kernel: &Kernel) -> Known {
     let note = "threads and shared memory are those that the kernel declares: \
                 --threads and --shared are for launches with other numbers";

@@ -1,4 +1,4 @@
-//! What `workbook occupancy` prints.
+//! Output of `workbook occupancy`.
 
 use models::trace::table::{Line, aligned};
 use occupancy::{Block, Change, Limit, Raise, Sm, WARP, bytes_in_flight};

@@ -73,7 +73,7 @@ impl File {
             path.display().to_string().replace('\\', "/")
         };
         let rows = cases.iter().copied().flatten().filter(|row| ran(row));
-        // Other levels call the kernel too, beside kernels of their own.
+        // Other levels call the kernel too, in addition to their own kernels.
         let own: Vec<&OpRow> = rows
             .clone()
             .filter(|row| level_number(&row.level) == level(path))
@@ -155,8 +155,8 @@ fn line(rows: &[&OpRow], entries: &[String], results: &OpResults, table: &str) -
     ))
 }
 
-/// All times of the cases in which a kernel of the file ran, in Markdown, beside what candle, copies and other frameworks
-/// take.
+/// All times of the cases that ran a kernel of the file, in Markdown, next to those of candle, copies and other
+/// frameworks.
 fn table(title: &str, level: Option<u8>, cases: &[&[OpRow]], results: &OpResults) -> String {
     let levels = 2..=level.unwrap_or(u8::MAX);
     let shown = |row: &&OpRow| level_number(&row.level).is_none_or(|n| levels.contains(&n));
@@ -308,7 +308,7 @@ mod tests {
         Ok(())
     }
 
-    /// An op that waits for the device is timed by the host's clock alone, and so is the copy beside it.
+    /// An op that waits for the device is timed by the host's clock alone, and so is the copy next to it.
     #[test]
     fn a_case_has_one_clock() {
         let case = [row("level3", None, &[]), row("copy", Some(2.), &[])];

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
-use benches::ops::Operands;
+use benches::ops::OpInputs;
 use candle_core::{DType, Device, Tensor, safetensors};
 use results::{OpResults, OpRow, is_limit};
 use serde::Deserialize;
@@ -91,11 +91,11 @@ impl<'a> Peers<'a> {
         &self,
         [op, shape]: [&str; 2],
         dtype: DType,
-        operands: Operands,
+        inputs: OpInputs,
         answer: &Tensor,
     ) -> candle_core::Result<()> {
         let file = format!("{op}.{shape}.{}.safetensors", dtype.as_str());
-        let all = operands.iter().copied().chain([("answer", answer)]);
+        let all = inputs.iter().copied().chain([("answer", answer)]);
         let tensors: HashMap<&str, Tensor> = all.map(|(name, x)| (name, x.clone())).collect();
         safetensors::save(&tensors, self.folder.path().join(file))
     }
@@ -164,7 +164,7 @@ fn ops_of(rows: &[OpRow]) -> impl Iterator<Item = &OpRow> {
     rows.iter().filter(|row| row.op != "limits")
 }
 
-/// `OP.SHAPE` of each op and shape of a number format.
+/// `OP.SHAPE` of each op and shape of a dtype.
 fn cases(rows: &[OpRow], dtype: &str) -> Vec<String> {
     let mut cases: Vec<String> = vec![];
     for row in ops_of(rows).filter(|row| row.dtype == dtype) {

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use benches::limits;
-use benches::ops::{self, Bench, Contenders, Operands, Timed, Work};
+use benches::ops::{self, Bench, Contenders, OpInputs, Timed, Work};
 use benches::timer::{Timer, Times};
 use candle_core::{DType, Device, Tensor};
 use candle_nn::VarBuilder;
@@ -22,13 +22,13 @@ pub struct Recorder<'a> {
     weights: VarBuilder<'static>,
     args: &'a OpsArgs,
     peers: Option<&'a peers::Peers<'a>>,
-    /// A row a case, in the order in which they were timed.
+    /// One row per case, in the order of their timing.
     pub rows: Vec<OpRow>,
     /// Rows that are on the screen already.
     printed: usize,
-    /// What an op on a shape needs.
+    /// An op, its shape and its minimum bytes and FLOPs.
     needs: Option<(String, String, Cost)>,
-    /// What the device can do at the most, in the number format of the time.
+    /// Measured limits of the device in the current dtype.
     limits: Option<Limits>,
 }
 
@@ -73,7 +73,7 @@ impl<'a> Recorder<'a> {
         })
     }
 
-    /// From here on tensors have this format; what the device can do in it at the most is a row of its own.
+    /// From here on tensors have this dtype; the device's limits in it are rows of their own.
     pub fn draw(&mut self, dtype: DType) -> candle_core::Result<()> {
         self.print();
         self.weights = RandomWeights::weights(0, dtype, &self.device);
@@ -113,12 +113,12 @@ impl Bench for Recorder<'_> {
         &mut self,
         op: &str,
         shape: &str,
-        operands: Operands,
+        inputs: OpInputs,
         answer: impl FnOnce() -> candle_core::Result<Tensor>,
     ) -> candle_core::Result<()> {
         match self.peers {
             Some(peers) if op.contains(&self.args.filter) => {
-                peers.export([op, shape], self.dtype(), operands, &answer()?)
+                peers.export([op, shape], self.dtype(), inputs, &answer()?)
             }
             _ => Ok(()),
         }
@@ -154,7 +154,7 @@ impl Bench for Recorder<'_> {
 }
 
 impl Recorder<'_> {
-    /// What was measured of an op by a level on a shape, with the times in a CUDA graph.
+    /// The row of an op at a level on a shape, with the times in a CUDA graph.
     fn row(
         &self,
         [op, level, shape]: [&str; 3],

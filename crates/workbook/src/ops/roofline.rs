@@ -1,4 +1,4 @@
-//! What each op reaches at each level, below the roof that was measured in the same run.
+//! Roofline charts: throughput of each op at each level, below the roof that was measured in the same run.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -6,7 +6,7 @@ use results::{OpClock, OpResults, OpRow, is_limit, level_number, runs_as_short, 
 
 use crate::compare::significant;
 
-/// What the columns say.
+/// Explains the columns.
 pub fn legend(device: &Device) -> &'static str {
     if device.is_cpu() {
         "Microseconds of one call, median. In parentheses: speed-up over level 2.\n\
@@ -66,7 +66,7 @@ fn cell(cases: &[OpRow], level: &str) -> String {
     }
 }
 
-/// The cases in which something else is more than `factor` times as fast as every level, a line each.
+/// The cases where something else is more than `factor` times as fast as every level, one line per case.
 pub fn losses(results: &OpResults, factor: f64) -> String {
     let ratio = |(own, other): &(&OpRow, &OpRow)| {
         let (own, other) = own.beside(other);

@@ -1,4 +1,4 @@
-//! Recorded times of every op on its shapes, level beside level, as charts.
+//! Charts of the recorded times of every op on its shapes, level by level.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -163,7 +163,7 @@ mod tests {
             ["8.00 µs · 0.500×", "4.00 µs · 1.00×", "2.00 µs · 2.00×"]
         );
         assert_eq!(group.bars[2].name, "level 3 (Rust twin)");
-        // What was not measured at level 2 has no measure.
+        // Speed-ups need a time at level 2.
         let others: Vec<&str> = charts[1].1.groups.iter().map(|g| g.name.as_str()).collect();
         assert_eq!(others, ["softmax 1 × 2 × 3"]);
         assert_eq!(charts[1].1.groups[0].bars[1].name, "copy");

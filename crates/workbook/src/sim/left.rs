@@ -1,4 +1,4 @@
-//! What a launch left in the buffers: how many elements it wrote, and the first values.
+//! Buffers after a launch: how many elements it wrote, and the first values.
 
 use simt::case::{Element, Operands};
 use simt::{Error, Kernel, Launch, Options};
@@ -93,7 +93,7 @@ fn unchanged(given: &Operands, left: &Operands, b: usize) -> Vec<bool> {
     given.zip(left).map(|(given, left)| given == left).collect()
 }
 
-/// What the kernel calls a buffer: `y` of `param_y`, or else `argument 1`.
+/// Name of a buffer in the kernel: `y` of `param_y`, or else `argument 1`.
 fn name(kernel: &Kernel, operands: &Operands, b: usize) -> String {
     let mut params = kernel.params().enumerate();
     let (k, (name, _)) = params

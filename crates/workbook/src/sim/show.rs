@@ -122,7 +122,7 @@ fn lanes(counts: &Counts) -> String {
     format!("{:.1}", counts.threads as f64 / counts.warps.max(1) as f64)
 }
 
-/// What the cells of [`by_line`] mean.
+/// Explains the cells of [`by_line`].
 const LEGEND: &str =
     "  a/b: sectors (shared: wavefronts) needed / least; lanes: mean active of 32\n";
 

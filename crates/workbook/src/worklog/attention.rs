@@ -79,8 +79,8 @@ fn level5(x: &[Tensor]) -> Result<Tensor> {
     kernels::level5::attention(&x[3], &x[4], &x[5])
 }
 
-/// The largest difference from candle's operations, relative to the largest value, of which 1e-5 are rounding errors; TF32
-/// has 10 bits of mantissa.
+/// The largest difference from candle's operations, relative to the largest value. Rounding errors are about 1e-5;
+/// TF32 has 10 bits of mantissa.
 fn difference(number: usize, x: &[Tensor]) -> Result<f32> {
     let tolerance = if number == 5 { 4e-3 } else { 2e-5 };
     let scores = (x[0].matmul(&x[1].t()?)? / (HEAD_DIM as f64).sqrt())?;

@@ -59,7 +59,7 @@ fn a_missing_tensor() {
     fixture.answer(&[]).refused(&[WEIGHT, "found nothing"]);
 }
 
-/// A file of which the model would silently read only a part.
+/// The model would silently read only a part of the file.
 #[test]
 fn layers_that_the_configuration_does_not_have() {
     for (golden, first) in [

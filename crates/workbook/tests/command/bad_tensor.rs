@@ -212,7 +212,7 @@ fn graphs() {
     );
 }
 
-/// Of the cases, which have the answer next to the input.
+/// A case has the answer next to the input, but no other tensor.
 #[test]
 fn a_tensor_that_nothing_reads() {
     for golden in ["lm-mqa", "vit-patch4", "gnn-plain"] {

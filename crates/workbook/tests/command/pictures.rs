@@ -24,7 +24,7 @@ fn every_kind_of_picture_works() {
     let sample = image::open(root().join("crates/cli/pictures/heart.png")).unwrap();
     let plain = classify(&fixture, "plain.png", sample.clone());
     assert!(plain.contains('%'));
-    // Its alpha is 255 everywhere, so it is opaque.
+    // Its alpha is 255 everywhere, which makes it opaque.
     let alpha = DynamicImage::ImageRgba8(sample.to_rgba8());
     assert_eq!(classify(&fixture, "alpha.png", alpha), plain);
     let deep = DynamicImage::ImageRgb16(sample.to_rgb16());

@@ -1,4 +1,4 @@
-//! What `check` prints after a pass.
+//! Text that `check` prints after a pass.
 
 use std::fs;
 

@@ -83,7 +83,7 @@ fn from_the_start_to_the_next_exercise() {
     assert_eq!(fs::read_to_string(folder.file(second)).unwrap(), "mine");
 }
 
-/// What comes next follows the exercise that was solved, not the one that was started last; then the first open one.
+/// The next exercise follows the one that was solved, not the one that was started last; then the first open one.
 #[test]
 fn the_next_one_follows_the_one_just_solved() {
     let folder = Folder::new();

@@ -74,7 +74,7 @@ fn a_closed_pipe_changes_neither_files_nor_exit_code() {
     assert!(folder.path("g.xml").exists());
 }
 
-/// What the teacher's shell says about backtraces changes no result.
+/// `RUST_BACKTRACE` of the teacher's shell changes no result.
 #[test]
 fn a_backtrace_is_no_part_of_a_result() {
     let folder = Folder::new();

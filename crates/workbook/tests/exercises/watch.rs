@@ -126,7 +126,7 @@ fn a_solved_exercise_that_is_named_is_watched() {
     watch.says("07-guard: passed");
 }
 
-/// What another command writes while a watch runs stays.
+/// Progress that another command writes while a watch runs stays.
 #[test]
 fn a_watch_keeps_what_others_have_noted() {
     let folder = Folder::new();

@@ -55,7 +55,7 @@ fn candles_ops_make_fewer_steps() {
     assert_eq!(lm("mine"), lm("1"));
 }
 
-/// What the chapter shows.
+/// Checks the chapter's examples.
 #[test]
 fn the_books_examples_are_right_and_make_fewer_steps() {
     let learner = Learner::new();

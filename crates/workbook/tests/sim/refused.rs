@@ -1,4 +1,4 @@
-//! Bad input: one line with what was expected and found, and exit code 2.
+//! Bad input: one line that says what was expected and found, and exit code 2.
 
 use crate::run::{Folder, sim};
 use crate::{ARGS, SAXPY};
@@ -166,7 +166,7 @@ fn outputs_that_cannot_be() {
     );
 }
 
-/// What a kernel prints, and the names of files in it, do not act on a terminal.
+/// Escapes in a kernel's output, and in names of files in it, do not act on a terminal.
 #[test]
 fn escapes_are_shown() {
     let ptx = "\

@@ -11,12 +11,12 @@ use crate::run::Budget;
 #[derive(Debug, Parser)]
 #[command(arg_required_else_help = false)]
 pub struct Args {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do.
+/// A subcommand.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Train the language model on the prose of The Rust Programming Language
@@ -24,7 +24,7 @@ pub enum Command {
         /// Train on this text file instead of the Rust book
         #[arg(long, value_name = "FILE")]
         text: Option<PathBuf>,
-        /// Of every training.
+        /// Arguments of every training.
         #[command(flatten)]
         train: TrainArgs,
     },
@@ -60,7 +60,7 @@ pub struct TrainArgs {
 }
 
 impl TrainArgs {
-    /// When a training ends that takes `steps` unless it is told otherwise.
+    /// When a training ends, which takes `steps` by default.
     pub fn budget(&self, steps: usize) -> Budget {
         match (self.minutes, self.steps) {
             (Some(minutes), _) => Budget::Minutes(minutes),

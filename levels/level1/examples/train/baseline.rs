@@ -1,4 +1,4 @@
-//! What a linear model makes of the same data: the tasks must not be that easy.
+//! Accuracy of a linear model on the same data: the tasks must not be that easy.
 
 use data::families::{self, FAMILIES};
 use data::shapes::{self, CLASSES};
@@ -13,7 +13,7 @@ const TRAIN: usize = 10_000;
 /// Degrees counted apart; the last bin holds all higher ones.
 const BINS: usize = 16;
 
-/// Share of fresh pictures that logistic regression on their pixels names rightly.
+/// Share of fresh images that logistic regression on their pixels names rightly.
 pub fn pixels(seed: u64) -> f32 {
     let mut rng = rng_of_eval(seed ^ 1);
     accuracy(CLASSES.len(), 5, seed, |class| {

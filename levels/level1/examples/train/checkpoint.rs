@@ -37,7 +37,7 @@ pub fn save<T: Task>(path: &Path, task: &T, training: &Training) -> anyhow::Resu
     write_file(path, &safetensors::serialize(views, Some(metadata))?)
 }
 
-/// What has to be the same for a training to go on.
+/// Values that must equal the checkpoint's for a training to continue.
 fn identity<T: Task>(task: &T) -> Value {
     json!({ "config": task.config(), "inputs": task.inputs() })
 }

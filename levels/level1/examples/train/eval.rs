@@ -20,9 +20,9 @@ use crate::baseline;
 use crate::task::rng_of_eval;
 use crate::text;
 
-/// Pictures or graphs to evaluate on.
+/// Images or graphs to evaluate on.
 pub const EXAMPLES: usize = 2000;
-/// Of them at a time.
+/// Images or graphs per forward pass.
 const BATCH: usize = 50;
 
 /// Where the tensors of its layers are is the model's; how many there are, its configuration's.
@@ -66,7 +66,7 @@ pub fn language(folder: &Path, held_out: &[Page]) -> anyhow::Result<Value> {
     }))
 }
 
-/// The vision transformer in `folder` on fresh pictures, beside a linear model of the pixels.
+/// The vision transformer in `folder` on fresh images, compared with a linear model of the pixels.
 pub fn pictures(folder: &Path, seed: u64) -> anyhow::Result<Value> {
     let config = vit::Config::from_file(&config(folder)?)?;
     let weights = weights(folder, vit::LAYERS, config.num_hidden_layers)?;
@@ -83,7 +83,7 @@ pub fn pictures(folder: &Path, seed: u64) -> anyhow::Result<Value> {
     ))
 }
 
-/// The graph transformer in `folder` on fresh graphs, beside a linear model of the degrees.
+/// The graph transformer in `folder` on fresh graphs, compared with a linear model of the degrees.
 pub fn graphs(folder: &Path, seed: u64) -> anyhow::Result<Value> {
     let config = gnn::Config::from_file(&config(folder)?)?;
     let weights = weights(folder, gnn::LAYERS, config.num_hidden_layers)?;

@@ -170,7 +170,7 @@ fn stop_on_signals() -> io::Result<()> {
 
 /// The folder of charts and checkpoints.
 fn workbook() -> Result<PathBuf, BadInput> {
-    // Beside the lock file: `target` itself may be elsewhere, or not be there.
+    // Next to the lock file: `target` itself may be elsewhere, or not be there.
     Ok(cli::files::find("Cargo.lock")?
         .with_file_name("target")
         .join("workbook"))

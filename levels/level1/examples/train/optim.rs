@@ -7,7 +7,7 @@ use candle_core::{Device, Result, Tensor, Var, bail};
 
 use crate::shards::Gradients;
 
-/// What a task sets; the rest is the same for all three.
+/// Hyperparameters that a task sets; the others are the same for all three.
 #[derive(Debug, Clone, Copy)]
 pub struct Hyper {
     /// Highest learning rate.
@@ -16,9 +16,9 @@ pub struct Hyper {
     pub weight_decay: f64,
 }
 
-/// Share of the training in which the learning rate rises linearly from 0.
+/// Share of the training during which the learning rate rises linearly from 0.
 const WARM_UP: f64 = 0.05;
-/// What the cosine falls to, as a share of the highest learning rate.
+/// Last value of the cosine schedule, as a share of the highest learning rate.
 const FLOOR: f64 = 0.03;
 /// The longest gradient, over all weights together ("On the difficulty of training recurrent neural
 /// networks", Pascanu et al. 2013, section 3.2).
@@ -122,7 +122,10 @@ pub fn values(tensor: &Tensor) -> Result<Vec<f32>> {
     tensor.flatten_all()?.to_vec1()
 }
 
-/// What to multiply every gradient by, so that all together are no longer than [`CLIP`].
+/// Factor for every gradient that limits the norm of all together to [`CLIP`].
+///
+/// # Errors
+/// When the norm is not finite.
 fn clip(gradients: &[Vec<f32>]) -> Result<f64> {
     let square = |g: &Vec<f32>| g.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>();
     let norm = gradients.iter().map(square).sum::<f64>().sqrt();

@@ -17,7 +17,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Makes and locks the folder of model `name`: `chosen`, or else the one in which it ships. `workbook` is the folder
+    /// Makes and locks the folder of model `name`: `chosen`, or else the one where it ships. `workbook` is the folder
     /// of charts and checkpoints.
     ///
     /// # Errors
@@ -51,7 +51,7 @@ impl Place {
     }
 }
 
-/// The folder that was asked for, or that in which the model `name` ships.
+/// The folder that was asked for, or the one where the model `name` ships.
 pub fn folder(chosen: Option<&Path>, name: &str) -> Result<PathBuf, BadInput> {
     match chosen {
         Some(folder) => Ok(folder.to_path_buf()),

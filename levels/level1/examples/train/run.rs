@@ -32,7 +32,7 @@ pub enum Budget {
 
 /// A training between two steps.
 pub struct Training {
-    /// Of weights and data.
+    /// Seed of weights and data.
     pub seed: u64,
     /// When it ends.
     pub budget: Budget,
@@ -40,7 +40,7 @@ pub struct Training {
     pub variables: Variables,
     /// The optimizer and its moments.
     pub adam: AdamW,
-    /// Of each step so far, nats.
+    /// Loss of each step so far, in nats.
     pub losses: Vec<f32>,
     /// Time so far, without pauses.
     pub seconds: f64,
@@ -154,7 +154,7 @@ fn draw_batches<T: Task>(
     }
 }
 
-/// What a bar shows.
+/// Style of a progress bar from a template of indicatif.
 pub fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }

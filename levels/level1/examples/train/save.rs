@@ -1,4 +1,4 @@
-//! What a training leaves: the model's folder, and the record of how it was made.
+//! Output of a training: the model's folder, and the record of how it was made.
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What the three trainings differ in.
+//! The trait by which the three trainings differ.
 
 use candle_core::Tensor;
 use candle_nn::VarBuilder;
@@ -28,16 +28,16 @@ pub trait Task: Sync {
     /// Blocks of the model.
     fn num_layers(&self) -> usize;
 
-    /// What `config.json` will hold.
+    /// Contents of `config.json`.
     fn config(&self) -> Value;
 
-    /// What the training depends on beside the configuration: a checkpoint continues only with
-    /// the same.
+    /// Inputs of the training in addition to the configuration; a checkpoint continues only with
+    /// the same ones.
     fn inputs(&self) -> Value {
         Value::Null
     }
 
-    /// Files of the model beside its configuration and weights.
+    /// Files of the model in addition to its configuration and weights.
     fn files(&self) -> anyhow::Result<Vec<(&'static str, Vec<u8>)>> {
         Ok(vec![])
     }

@@ -14,7 +14,7 @@ use models::{LanguageModel, Ops, Sampling};
 
 use crate::lm::END_OF_TEXT;
 
-/// What samples begin with.
+/// Prompt of samples.
 const PROMPT: &str = "Ownership is";
 /// Tokens of a sample.
 const SAMPLE: usize = 120;

@@ -33,7 +33,7 @@ impl Variables {
         }
     }
 
-    /// What models load from.
+    /// Builder that models load their weights from.
     pub fn builder(&self) -> VarBuilder<'static> {
         VarBuilder::from_backend(Box::new(self.clone()), DType::F32, Device::Cpu)
     }
@@ -79,7 +79,7 @@ impl Variables {
 
     fn draw(&self, name: &str, shape: Shape) -> Result<Var> {
         let (mean, std) = self.mean_and_std(name, shape.dims());
-        // FNV-1a of the name, so that the order in which a model loads changes nothing.
+        // FNV-1a of the name, so that the order of loading changes nothing.
         let fnv = |h: u64, b: u8| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3);
         let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, fnv);
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed ^ hash);

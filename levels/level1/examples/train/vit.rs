@@ -1,4 +1,4 @@
-//! The small vision transformer: which of ten shapes a picture shows.
+//! The small vision transformer: which of ten shapes an image shows.
 
 use candle_core::{Device, Tensor};
 use candle_nn::{VarBuilder, loss};
@@ -13,10 +13,10 @@ use serde_json::{Map, Value, json};
 use crate::optim::Hyper;
 use crate::task::Task;
 
-/// Pictures of a part of a batch.
+/// Images of a part of a batch.
 const SHARD: usize = 16;
 
-/// Pictures without end, no two alike.
+/// Endless images, no two alike.
 pub struct Vit {
     config: Config,
     preprocessor: Preprocessor,
@@ -53,7 +53,7 @@ pub fn id2label(names: &[&str]) -> Map<String, Value> {
 }
 
 impl Task for Vit {
-    /// Pixels (B, 3, S, S) and the class of each picture (B).
+    /// Pixels (B, 3, S, S) and the class of each image (B).
     type Shard = (Tensor, Tensor);
 
     const SHARDS: usize = 4;
@@ -128,7 +128,7 @@ impl Task for Vit {
     }
 }
 
-/// A freshly drawn picture of each class: pixels (B, 3, S, S) and the classes (B).
+/// A freshly drawn image of each class: pixels (B, 3, S, S) and the classes (B).
 pub fn pictures(
     classes: &[usize],
     preprocessor: &Preprocessor,

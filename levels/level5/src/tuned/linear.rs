@@ -28,7 +28,7 @@ impl Linear {
         self.0.bias.as_ref()
     }
 
-    /// What [`forward`](Module::forward) returns, which kernel computed it, and why.
+    /// The result of [`forward`](Module::forward), which kernel computed it, and why.
     ///
     /// # Errors
     /// When the shapes, formats or devices of x and w do not agree.
@@ -40,7 +40,7 @@ impl Linear {
         Ok((y, picked.to_string()))
     }
 
-    /// What the kernels take, and no gradient to keep.
+    /// Whether the kernels take these tensors and no gradient is needed.
     fn is_eligible(&self, x: &Tensor) -> bool {
         let tensors = [Some(x), Some(self.weight()), self.bias()];
         let ours = |t: &Tensor| {

@@ -17,7 +17,7 @@ pub fn grids() -> Vec<Grid> {
     grids
 }
 
-/// Of a single matrix, and of batches.
+/// Matmuls of a single matrix, and of batches.
 fn small() -> Vec<Grid> {
     let grid = |batches: &[usize], sizes: &[usize]| Grid {
         op: Op::Matmul,
@@ -33,8 +33,8 @@ fn small() -> Vec<Grid> {
     ]
 }
 
-/// What the small products are held against a library on: squares, tall and flat ones, rows, batches, and the
-/// products of the presets as plain matrices.
+/// Shapes on which small matmuls are compared with a library: squares, tall and flat ones, rows, batches, and those of
+/// the presets as plain matrices.
 pub fn shapes() -> Vec<Problem> {
     let squares =
         [1, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024].map(|n| [1, n, n, n]);
@@ -70,7 +70,7 @@ pub fn shapes() -> Vec<Problem> {
     shapes.into_iter().map(problem).collect()
 }
 
-/// Rows of x that are measured with a weight: decoded tokens, graphs' nodes, a picture, prompts, a batch of pictures.
+/// Rows of x that are measured with a weight: decoded tokens, graphs' nodes, an image, prompts, a batch of images.
 const ROWS: [usize; 9] = [1, 4, 8, 32, 128, 197, 512, 4096, 8192];
 
 type Weight = (Op, usize, usize);
@@ -105,7 +105,7 @@ fn any_weight(dtype: DType) -> [Grid; 4] {
     })
 }
 
-/// Of a picture's heads, and of rows of any length.
+/// Attention of an image's heads, and norms of rows of any length.
 fn attention_and_norms(dtype: DType) -> [Grid; 3] {
     let norm = |op| Grid {
         op,
@@ -126,7 +126,7 @@ fn attention_and_norms(dtype: DType) -> [Grid; 3] {
     [norm(Op::RmsNorm), norm(Op::LayerNorm), attention]
 }
 
-/// Of decode steps: key heads, queries that share one, the keys of a bucket, and channels.
+/// Attention of decode steps: key heads, queries that share one, the keys of a bucket, and channels.
 fn steps(dtype: DType) -> Grid {
     Grid {
         op: Op::AttentionStep,

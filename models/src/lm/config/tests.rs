@@ -104,7 +104,7 @@ fn parse(text: &str) -> Result<Config, BadInput> {
     Config::from_file(&ConfigFile::parse(Path::new("config.json"), text)?)
 }
 
-/// `text` with the keys of `changes` in place of its own, of which null removes one.
+/// `text` with the keys of `changes` in place of its own; null removes one.
 fn changed(text: &str, changes: Value) -> Result<Config, BadInput> {
     let mut root: Value = serde_json::from_str(text).unwrap();
     for (key, value) in changes.as_object().unwrap() {

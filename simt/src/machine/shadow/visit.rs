@@ -188,7 +188,7 @@ impl Visit<'_> {
             } else {
                 self.access.warp.into()
             };
-        // A plain read is named rather than an atomic one, which may be in order with what comes, and another block's
+        // A plain read is named rather than an atomic one, which may be ordered with this one, and another block's
         // rather than one of the block whose memory it is.
         let foreign = first.block != self.access.block && first.block == self.access.home;
         if foreign || first.strong && !self.access.strong {

@@ -197,7 +197,7 @@ pub fn asked(text: &str) -> Option<Version> {
 /// Minimum compute capability of CUDA 13.
 const OLDEST_OF_13: Version = (7, 5);
 
-/// Compares `CUDA_COMPUTE_CAP` with what candle's build parses, the toolkit compiles and the GPU runs.
+/// Compares `CUDA_COMPUTE_CAP` with the capabilities that candle's build parses, the toolkit compiles and the GPU runs.
 fn of_build(machine: &Machine) -> Option<Fact> {
     let text = machine.compute_cap.as_deref()?;
     let gpu = machine.driver.gpus().first();

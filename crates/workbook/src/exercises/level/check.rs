@@ -38,7 +38,7 @@ pub struct Checker<'l> {
     said: RefCell<Vec<String>>,
 }
 
-/// What was counted of a method that is right, or one line that names the fault, its file and its line.
+/// Counts of a method that is right, or one line that names the fault, its file and its line.
 pub type Checked = std::result::Result<Right, String>;
 
 /// A method with the right results.
@@ -172,7 +172,7 @@ impl<'l> Checker<'l> {
                 .readable(self.level.folder())
                 .writable(self.folder.path())
                 .file_size(1 << 26);
-            // What a kernel in CUDA C++ is compiled with.
+            // Toolkits and headers that compile a kernel in CUDA C++.
             let toolkits = toolkit::named().map(|(_, root)| root).into_iter();
             let headers = files::find("kernels/src").ok();
             for path in toolkits.chain(toolkit::own()).chain(headers) {

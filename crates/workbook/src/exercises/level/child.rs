@@ -157,7 +157,7 @@ fn output(y: &Tensor) -> Result<Output> {
     })
 }
 
-/// The same, and a second call without the simulator, in which a method may run other code. Counts of a method that
+/// The same, and a second call without the simulator, when a method may run other code. Counts of a method that
 /// launches no kernel are those of the second call, for which it has packed its weights.
 fn twice(call: &Call, second: &Call, ops: &Level) -> Result<Ran> {
     let mut ran = observe(call, ops)?;
@@ -242,7 +242,7 @@ pub fn time(name: &Name, method: &str, levels: &[u8], out: &Path) -> Result<bool
         turns.push(with_call(own)?);
     }
     let mut ms = vec![vec![]; turns.len()];
-    // Of other numbers than any that a learner can know.
+    // Inputs that no learner can know in advance.
     let mut fresh = Draw::new(rand::random(), DType::F32, &device);
     let compared = rand::random_range(1..=FEWEST);
     let begin = Instant::now();

@@ -40,7 +40,7 @@ pub struct Grading {
     pub unsandboxed: bool,
 }
 
-/// What a submission got, as its JSON file has it.
+/// Result of a submission, as its JSON file has it.
 #[derive(Debug, Clone, Serialize)]
 pub struct Graded {
     pub student: String,
@@ -51,7 +51,7 @@ pub struct Graded {
     /// Why no method was checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
-    /// What was counted, method by method.
+    /// Counts of each method.
     pub methods: Vec<Method>,
     /// One grade per milestone, as `exercises grade` writes them.
     pub grades: Vec<Grade>,
@@ -225,7 +225,7 @@ fn of_one(
     })
 }
 
-/// What a check found.
+/// Results of a check.
 #[derive(Default)]
 struct Found {
     progress: milestones::Progress,
@@ -272,7 +272,7 @@ struct Remove(Option<PathBuf>);
 impl Drop for Remove {
     fn drop(&mut self) {
         if let Some(folder) = &self.0 {
-            // What cannot be removed stays in the target folder, where `cargo clean` finds it.
+            // Files that cannot be removed stay in the target folder, where `cargo clean` finds them.
             let _ = fs::remove_dir_all(folder);
         }
     }

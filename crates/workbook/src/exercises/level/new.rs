@@ -29,7 +29,7 @@ pub fn new(name: &str, dir: &Path) -> Result<bool> {
     let folder = dir.join("levels").join(name);
     write(name, &folder)?;
     if let Err(error) = build(name, &folder) {
-        // What cannot be removed is a whole crate.
+        // If the folder cannot be removed, it holds a complete crate.
         let _ = fs::remove_dir_all(&folder);
         return Err(error);
     }

@@ -49,7 +49,7 @@ pub struct Reached {
     task: String,
     /// `None` before a first measurement.
     passed: Option<bool>,
-    /// What was expected and found.
+    /// The expected and the found value.
     line: String,
 }
 

@@ -49,14 +49,14 @@ pub struct Rung {
     pub milestones: Milestones,
 }
 
-/// What a check found.
+/// Results of a check.
 #[derive(Debug, Default)]
 pub struct Checks {
     /// One line for each method that is wrong.
     pub wrong: BTreeMap<&'static str, String>,
     /// The last lines of their stderr.
     pub said: BTreeMap<&'static str, Vec<String>>,
-    /// What was counted of the others.
+    /// Counts of the others.
     pub right: BTreeMap<&'static str, Right>,
     /// Times of those that were timed.
     pub times: BTreeMap<&'static str, Times>,
@@ -294,7 +294,7 @@ fn next<'m>(
         };
         (turn, !is_begun, milestones.place(m.method))
     };
-    // Of several with the same order, the first.
+    // `min_by_key` returns the first of several minima.
     open(milestones, progress).min_by_key(order)
 }
 
@@ -323,7 +323,7 @@ mod tests {
             next(&progress(keys), methods, replaced).unwrap_or_default()
         };
         assert_eq!(of(&[], &[], &[]), "norm_qkv steps");
-        // What the learner works on, or has begun, comes before the plan.
+        // A method that the learner works on, or has begun, comes before the plan.
         assert_eq!(of(&[], &["linear"], &["linear"]), "linear steps");
         assert_eq!(of(&[], &[], &["linear"]), "linear steps");
         let one = &["norm_qkv steps"][..];

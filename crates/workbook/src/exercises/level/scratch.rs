@@ -22,7 +22,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What cannot be removed stays in the system's temporary folder.
+        // Files that cannot be removed stay in the system's temporary folder.
         let _ = clear(self.path());
     }
 }

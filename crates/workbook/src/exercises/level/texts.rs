@@ -92,7 +92,7 @@ impl Texts {
         }
     }
 
-    /// What differs from `before`; everything where there is nothing before.
+    /// Differences from `before`; everything where there is nothing before.
     pub fn changed(&self, before: Option<&Self>) -> Changed {
         let Some(before) = before else {
             return Changed {
@@ -137,7 +137,7 @@ impl Texts {
     }
 }
 
-/// What differs between two texts.
+/// Differences between two texts.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Changed {
     /// Methods in `src/ops.rs`.

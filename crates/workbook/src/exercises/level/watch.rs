@@ -18,7 +18,7 @@ use super::rung::{Checks, Options, Rung};
 use super::texts::{Changed, Texts};
 use crate::exercises::watch::{notices_of_all, wait};
 
-/// What is known of the methods from their last checks.
+/// Results of the methods' last checks.
 #[derive(Default)]
 struct Known {
     /// Files whose kernels a method launched; no entry for a method that is wrong or was not checked.
@@ -267,7 +267,7 @@ mod tests {
         };
         let replaced = ["linear"].into();
         let of = |changed| known.concerned(&changed, &replaced);
-        // What is known of `attention` is nothing: its last check failed.
+        // Nothing is known of `attention`, because its last check failed.
         assert_eq!(
             of(changed(&["a.ptx"], &[], false)),
             ["norm_linear", "attention"]

@@ -16,7 +16,7 @@ pub const NAME: &str = "mine";
 /// Maximum depth of a crate in a student's folder: `my-exercises/levels/mine`, and one more.
 const DEEPEST: usize = 4;
 
-/// What a student handed in.
+/// A student's file or folder.
 #[derive(Debug)]
 pub struct Submission {
     pub student: String,

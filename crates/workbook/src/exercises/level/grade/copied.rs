@@ -28,7 +28,7 @@ pub fn copy_crate(from: &Path, to: &Path) -> anyhow::Result<Assembled> {
     Ok(Ok(()))
 }
 
-/// What has been copied so far.
+/// Files and bytes copied so far.
 struct Copied {
     count: usize,
     bytes: u64,

@@ -1,4 +1,4 @@
-//! What a report shows: measured once, and kept until the level, the machine or the repository changes.
+//! Measurements of a report, kept until the level, the machine or the repository changes.
 
 use std::path::Path;
 use std::time::Duration;
@@ -53,7 +53,7 @@ pub struct Method {
     pub name: String,
     /// Whether its text is no longer level 1's.
     pub replaced: bool,
-    /// What is wrong with it.
+    /// The fault, if it is wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wrong: Option<String>,
     /// Counters of one call; none of a method that is wrong.
@@ -126,7 +126,7 @@ fn here() -> Result<Machine> {
     machine::describe(&Choice::Auto.open()?, &compare::root()?)
 }
 
-/// What the checks found of each method.
+/// Returns the result of the checks for each method.
 pub fn methods(rung: &Rung, checks: &Checks) -> Result<Vec<Method>> {
     let (replaced, on_cpu) = (rung.replaced(), Choice::Auto.open()?.is_cpu());
     let Some(level1) = levels::level(1) else {

@@ -3,7 +3,7 @@
 //! Each test opens the GPU for itself. A recording takes in everything on its stream, so launches of another thread on
 //! that stream would end up in the graph.
 
-#[path = "graphs/decoder.rs"]
+#[path = "cuda_graphs/decoder.rs"]
 mod decoder;
 
 use candle_core::{DType, Device, Result, Tensor};
