@@ -2,7 +2,7 @@
 //!
 //! In each folder, `mod.rs` states the formula and the cost. It has a module for each level, whose public function checks
 //! the operands, opens the trace's span, and runs the launch or the twin on a CPU. `level3.ptx` and `level4.cu` are
-//! kernels, and `level3_launch.rs` and `level4_launch.rs` launch them. A level with several kernels has a folder, such as
+//! kernels, and `level3.rs` and `level4.rs` launch them. A level with several kernels has a folder, such as
 //! `linear/level4`, whose `mod.rs` has that function. `cpu.rs` or `cpu/` holds the same ideas on a CPU. `tests.rs` checks all of them against an oracle in f64, and `calls.rs` lists calls for
 //! the examples `cases` and `counters` and for the comparison of all levels.
 //!

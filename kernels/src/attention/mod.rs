@@ -15,6 +15,7 @@
 mod cache;
 pub(crate) mod calls;
 mod cpu;
+#[path = "level3.rs"]
 mod level3_launch;
 pub mod level4;
 pub mod level5;

@@ -15,8 +15,11 @@
 
 pub(crate) mod calls;
 mod cpu;
+#[path = "level3.rs"]
 mod level3_launch;
+#[path = "level4.rs"]
 mod level4_launch;
+#[path = "level5.rs"]
 mod level5_launch;
 
 use candle_core::{DType, Result, Tensor};

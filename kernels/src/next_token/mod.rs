@@ -10,7 +10,9 @@
 
 pub(crate) mod calls;
 mod cpu;
+#[path = "level4.rs"]
 mod level4_launch;
+#[path = "level5.rs"]
 mod level5_launch;
 
 use candle_core::{DType, Result, Tensor};

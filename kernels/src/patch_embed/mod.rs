@@ -11,6 +11,7 @@
 
 pub(crate) mod calls;
 mod cpu;
+#[path = "level3.rs"]
 mod level3_launch;
 pub mod level4;
 

@@ -7,7 +7,9 @@
 
 pub(crate) mod calls;
 mod cpu;
+#[path = "level3.rs"]
 mod level3_launch;
+#[path = "level4.rs"]
 mod level4_launch;
 pub mod level5;
 

@@ -9,7 +9,9 @@
 //! Tolerance: 1e-5 in f32, 2e-2 in bf16, of an element's size or of 1.
 
 mod cpu;
+#[path = "level3.rs"]
 mod level3_launch;
+#[path = "level4.rs"]
 mod level4_launch;
 pub mod level5;
 

@@ -17,6 +17,7 @@
 
 pub(crate) mod calls;
 mod cpu;
+#[path = "level4.rs"]
 mod level4_launch;
 mod packed;
 
