@@ -84,7 +84,7 @@ pub fn load(request: &Request, level: &Level, cuda_graph: bool) -> models::Resul
             count: end - start,
             steps: None,
             first_logits: None,
-            graph,
+            cuda_graph,
         };
         let chosen = format!("the most probable token each, {positions}");
         workloads.push(workload("generate", chosen, 1, Box::new(generate)));
@@ -317,7 +317,7 @@ struct Generate {
     steps: Option<Steps>,
     /// (1, 1, V) after `first`: the only ones that all levels compute of the same tokens.
     first_logits: Option<Tensor>,
-    graph: bool,
+    cuda_graph: bool,
 }
 
 impl Generate {
@@ -363,7 +363,7 @@ impl Job for Generate {
         self.reset();
         let caches = self.read_prompt()?;
         let (model, greedy) = (&self.model.model, Sampling::greedy());
-        self.steps = Some(if self.graph {
+        self.steps = Some(if self.cuda_graph {
             Steps::Recorded(Decoder::choosing(model, caches, &greedy)?)
         } else {
             Steps::Eager(caches)

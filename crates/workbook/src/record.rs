@@ -3,6 +3,7 @@
 pub mod folder;
 mod page;
 mod run;
+mod slower;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -6,7 +6,7 @@ use anyhow::Result;
 use results::{Kind, Machine};
 
 use super::folder::{Drawing, make};
-use super::{All, Charts};
+use super::{All, Charts, slower};
 use crate::compare;
 
 /// Text before the first device. Sizes are those of the jobs in `benches/src`.
@@ -114,6 +114,7 @@ fn device(all: &All, charts: &Charts, name: &str) -> String {
         let machine = &results.machine;
         text += &format!("Whole models on {machine}; {}.\n\n", commit(machine));
         text += &compare::sections(results);
+        text += &slower::table(results);
     }
     text += "### Charts\n\n";
     for (kind, machine) in kinds {
