@@ -29,7 +29,11 @@ pub fn paragraphs(source: &str) -> Vec<(usize, String)> {
         }
     }
     let mut found: Vec<(usize, String)> = vec![];
-    for (first, texts, _) in blocks {
+    for (first, mut texts, _) in blocks {
+        // A file that `include_str!` adds stands between the two lines of a block of code.
+        if texts.iter().filter(|text| text.starts_with("```")).count() % 2 == 1 {
+            texts.push("```".to_owned());
+        }
         let mut last = 0;
         for (index, line) in prose::lines(&texts.join("\n")) {
             if line.is_empty() {
