@@ -297,7 +297,7 @@ mod tests {
     fn contenders() -> Vec<Contender> {
         let contender = |level, ms, logit: f32| Contender {
             level: Name::Number(level),
-            graph: false,
+            cuda_graph: false,
             workload: Workload {
                 model: Model::Lm,
                 preset: "tiny".into(),
