@@ -1,8 +1,10 @@
 //! Checks of the sources as text.
 //!
-//! Guides, help texts and messages use the words of `docs/STYLE.md`: its table of terms is read here, so a new row there
-//! is a new check.
+//! Guides, help texts, messages and comments use the words of `docs/STYLE.md`: its table of terms is read here, so a new row
+//! there is a new check.
 
+#[path = "words/comments.rs"]
+mod comments;
 #[path = "words/literals.rs"]
 mod literals;
 #[path = "words/prose.rs"]
@@ -53,6 +55,25 @@ const PROGRAMS: [&str; 16] = [
     "crates/workbook/src",
 ];
 
+/// Folders whose comments use these terms, too, and say first what an item is or does.
+const COMMENTS: [&str; 15] = [
+    "benches",
+    "book/src",
+    "crates/charts",
+    "crates/data",
+    "crates/occupancy",
+    "crates/operands",
+    "crates/readers",
+    "crates/replay",
+    "crates/results",
+    "crates/trace",
+    "crates/workbook",
+    "levels",
+    "models",
+    "simt",
+    "tests",
+];
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
@@ -61,17 +82,34 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|e| panic!("cannot read {}: {e}", path.display()))
 }
 
-/// Every `.rs` file under `folder`, but for those of tests.
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+/// Every `.rs` file under `folder`.
+fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        match path.is_dir() {
-            true if name != "tests" => sources(&path, found),
-            false if name.ends_with(".rs") && name != "tests.rs" => found.push(path),
-            _ => {}
+        if path.is_dir() {
+            rust_files(&path, found);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            found.push(path);
         }
     }
+}
+
+/// The same for each of these folders of the repository.
+fn sources(folders: &[&str]) -> Vec<PathBuf> {
+    let mut files = vec![];
+    for folder in folders {
+        rust_files(&root().join(folder), &mut files);
+    }
+    assert!(files.len() > 100, "{files:?}");
+    files
+}
+
+/// Whether a file has no part that only tests run.
+fn is_of_a_program(file: &Path) -> bool {
+    let path = file.strip_prefix(root()).unwrap();
+    !path
+        .iter()
+        .any(|part| part == "tests" || part == "tests.rs")
 }
 
 fn report(faults: &[String]) {
@@ -100,10 +138,8 @@ fn guides_use_the_terms_of_the_style_guide() {
 #[test]
 fn messages_use_the_terms_of_the_style_guide() {
     let terms = Terms::read(&read(&root().join("docs/STYLE.md")));
-    let mut files = vec![];
-    for program in PROGRAMS {
-        sources(&root().join(program), &mut files);
-    }
+    let mut files = sources(&PROGRAMS);
+    files.retain(|file| is_of_a_program(file));
     assert!(files.len() > 100, "{files:?}");
     let mut faults = vec![];
     for file in files {
@@ -115,6 +151,44 @@ fn messages_use_the_terms_of_the_style_guide() {
         }
     }
     report(&faults);
+}
+
+#[test]
+fn comments_use_the_terms_of_the_style_guide() {
+    let terms = Terms::read(&read(&root().join("docs/STYLE.md")));
+    let mut faults = vec![];
+    for file in sources(&COMMENTS) {
+        let path = file.strip_prefix(root()).unwrap().display();
+        for (number, text) in comments::paragraphs(&read(&file)) {
+            for fault in terms.found_in(&text) {
+                faults.push(format!("{path}:{number}: {fault}"));
+            }
+        }
+    }
+    report(&faults);
+}
+
+/// Whether a line of a comment begins with a fragment in place of what the item is or does.
+fn is_fragment(line: &str) -> bool {
+    ["Of ", "What "].iter().any(|word| line.starts_with(word))
+}
+
+#[test]
+fn comments_say_what_an_item_is() {
+    assert!(is_fragment("Of the launch.") && is_fragment("What is counted."));
+    assert!(!is_fragment("Often.") && !is_fragment("Counts of the launch."));
+    let mut faults = vec![];
+    for file in sources(&COMMENTS) {
+        let path = file.strip_prefix(root()).unwrap().display();
+        let lines = comments::lines(&read(&file)).into_iter();
+        let fragments = lines.filter(|(_, text, _)| is_fragment(text));
+        faults.extend(fragments.map(|(number, text, _)| format!("{path}:{number}: {text}")));
+    }
+    let faults = faults.join("\n");
+    assert!(
+        faults.is_empty(),
+        "comments that begin with Of or What:\n{faults}"
+    );
 }
 
 /// A stranger reads one page, and no more of it.

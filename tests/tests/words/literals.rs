@@ -1,24 +1,46 @@
-//! The string literals of a Rust source that a person may read.
+//! The string literals and comments of a Rust source.
 
-/// The literals with a space in them, and the number of the line each begins in. What stands in comments, and below the
-/// first `#[cfg(test)]`, is left out; so are `concat!`ed names, paths and formats, which have no space.
+/// A part of a source that a person reads.
+pub enum Part {
+    /// The text between the quotes.
+    Literal(Vec<char>),
+    /// The text from `//` to the end of the line, and whether nothing but space is before it.
+    Comment(String, bool),
+}
+
+/// The literals with a space in them, and the number of the line each begins in. Literals below the first `#[cfg(test)]` are
+/// left out; so are `concat!`ed names, paths and formats, which have no space.
 pub fn of(source: &str) -> Vec<(usize, String)> {
     let source = source.split("#[cfg(test)]").next().unwrap_or_default();
+    let mut found = vec![];
+    for (line, part) in parts(source) {
+        if let Part::Literal(text) = part {
+            keep(&text, line, &mut found);
+        }
+    }
+    found
+}
+
+/// All literals and comments of a source, and the number of the line each begins in.
+pub fn parts(source: &str) -> Vec<(usize, Part)> {
     let text: Vec<char> = source.chars().collect();
-    let (mut at, mut line) = (0, 1);
+    let (mut at, mut line, mut has_code) = (0, 1, false);
     let mut found = vec![];
     while at < text.len() {
         match text[at] {
             '/' if text.get(at + 1) == Some(&'/') => {
+                let begin = at;
                 while at < text.len() && text[at] != '\n' {
                     at += 1;
                 }
+                let comment = text[begin..at].iter().collect();
+                found.push((line, Part::Comment(comment, !has_code)));
                 continue;
             }
-            '\n' => line += 1,
+            '\n' => (line, has_code) = (line + 1, false),
             // A character, not the start of a lifetime.
             '\'' if text.get(at + 1) == Some(&'\\') => {
-                at += 2;
+                at += 3;
                 while text.get(at).is_some_and(|c| *c != '\'') {
                     at += 1;
                 }
@@ -30,9 +52,10 @@ pub fn of(source: &str) -> Vec<(usize, String)> {
                 let close: Vec<char> = std::iter::once('"').chain(vec!['#'; hashes]).collect();
                 let length = text[begin..].windows(close.len()).position(|w| w == close);
                 let end = begin + length.expect("a raw string that ends");
-                keep(&text[begin..end], line, &mut found);
+                found.push((line, Part::Literal(text[begin..end].to_vec())));
                 line += text[begin..end].iter().filter(|c| **c == '\n').count();
                 at = end + hashes;
+                has_code = true;
             }
             '"' => {
                 let begin = at + 1;
@@ -40,10 +63,11 @@ pub fn of(source: &str) -> Vec<(usize, String)> {
                 while text[at] != '"' {
                     at += if text[at] == '\\' { 2 } else { 1 };
                 }
-                keep(&text[begin..at], line, &mut found);
+                found.push((line, Part::Literal(text[begin..at].to_vec())));
                 line += text[begin..at].iter().filter(|c| **c == '\n').count();
+                has_code = true;
             }
-            _ => {}
+            c => has_code |= !c.is_whitespace(),
         }
         at += 1;
     }

@@ -1,10 +1,14 @@
 //! The prose of a Markdown page: without code, link targets and comments.
 
+use std::sync::LazyLock;
+
 use regex::Regex;
+
+static EXEMPT: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"`[^`]*`|\]\([^)]*\)|<!--.*?-->|\{\{[^}]*\}\}").unwrap());
 
 /// The lines of prose, numbered from one.
 pub fn lines(page: &str) -> Vec<(usize, String)> {
-    let exempt = Regex::new(r"`[^`]*`|\]\([^)]*\)|<!--.*?-->|\{\{[^}]*\}\}").unwrap();
     let mut in_code = false;
     let mut prose = vec![];
     for (index, line) in page.lines().enumerate() {
@@ -15,7 +19,7 @@ pub fn lines(page: &str) -> Vec<(usize, String)> {
         if in_code || line.starts_with("    ") {
             continue;
         }
-        prose.push((index + 1, exempt.replace_all(line, "…").into_owned()));
+        prose.push((index + 1, EXEMPT.replace_all(line, "…").into_owned()));
     }
     assert!(!in_code, "a block of code that does not end");
     prose
