@@ -17,6 +17,7 @@ pub mod learner;
 pub mod metric;
 pub mod oracles;
 pub mod page;
+pub mod pattern;
 mod printed;
 pub mod problem;
 pub mod source;

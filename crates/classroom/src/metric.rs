@@ -2,7 +2,7 @@
 //!
 //! A formula consists of terms joined by ` / ` and ` * `, evaluated from the left. A term is
 //!
-//! - a counter of [`simt::Counts`], by its name;
+//! - a counter of [`simt::Counts`], by its name; an atomic counts as a load and as a store, because it reads and writes;
 //! - `op:bar.sync`, the number of warp executions of instructions that start with it, or are another spelling of it;
 //! - a size of the launch, `rows`;
 //! - a number.
@@ -66,10 +66,25 @@ fn is_barrier(form: &str) -> bool {
     matches!(kind, Some("sync" | "red"))
 }
 
-/// Returns a counter by name.
+/// Returns a counter by name; those of loads and stores include atomics, so that no limit is kept by an atomic in the place
+/// of a load.
 fn counter(name: &str, counts: &Counts) -> Option<f64> {
-    let counts = serde_json::to_value(counts).ok()?;
-    counts.get(name).and_then(Value::as_f64)
+    let values = serde_json::to_value(counts).ok()?;
+    let atomics = match name {
+        "global_load_requests" | "global_store_requests" => counts.global_atomic_requests,
+        "global_load_sectors" | "global_store_sectors" => counts.global_atomic_sectors,
+        "global_load_ideal" | "global_store_ideal" => counts.global_atomic_ideal,
+        // Wavefronts of atomics are not counted; each request has one at least.
+        "shared_load_requests" | "shared_load_wavefronts" | "shared_load_ideal" => {
+            counts.shared_atomic_requests
+        }
+        "shared_store_requests" | "shared_store_wavefronts" | "shared_store_ideal" => {
+            counts.shared_atomic_requests
+        }
+        _ => 0,
+    };
+    let value = values.get(name).and_then(Value::as_f64)?;
+    Some(value + atomics as f64)
 }
 
 /// Returns the lines with the maximum of the formula's first term, in source order; empty if all are 0.
@@ -110,6 +125,25 @@ mod tests {
         for wrong in ["", "columns", "rows + 1", "rows /"] {
             assert!(value(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn an_atomic_counts_as_a_load_and_as_a_store() {
+        let mut report = Report::default();
+        report.total.global_load_sectors = 12;
+        report.total.global_load_requests = 3;
+        report.total.global_atomic_sectors = 4;
+        report.total.global_atomic_requests = 2;
+        report.total.shared_load_requests = 1;
+        report.total.shared_atomic_requests = 5;
+        let value = |formula| value(formula, &report, &Sizes::new()).unwrap();
+        assert_eq!(value("global_load_sectors"), 16.);
+        assert_eq!(value("global_load_requests"), 5.);
+        assert_eq!(value("global_store_sectors"), 4.);
+        assert_eq!(value("global_store_requests"), 2.);
+        assert_eq!(value("shared_load_requests"), 6.);
+        assert_eq!(value("shared_store_requests"), 5.);
+        assert_eq!(value("flops"), 0.);
     }
 
     #[test]

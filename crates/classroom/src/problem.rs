@@ -110,10 +110,16 @@ impl Launch {
     /// Name of element `i` of argument `k`'s buffer: `y[0, 2, 0]`.
     pub fn element(&self, k: usize, i: usize) -> String {
         let name = self.name(k).split(" (").next().unwrap_or_default();
-        let shape = self.operands.buffer(k).map(|b| &self.operands.layouts[b].1);
-        let index = index(i as u64, shape.map_or(&[], |shape| &shape[..]));
-        let index: Vec<String> = index.iter().map(u64::to_string).collect();
+        let index = index(i, &self.shape(k));
+        let index: Vec<String> = index.iter().map(usize::to_string).collect();
         format!("{name}[{}]", index.join(", "))
+    }
+
+    /// Shape of argument `k`'s buffer.
+    pub fn shape(&self, k: usize) -> Vec<usize> {
+        let shape = self.operands.buffer(k).map(|b| &self.operands.layouts[b].1);
+        let sizes = shape.into_iter().flatten();
+        sizes.map(|&size| size as usize).collect()
     }
 
     /// Whether element `i` of argument `k`'s uninitialised buffer is unwritten: all bits are set, which no
@@ -197,9 +203,9 @@ fn parameters<'t>(text: &'t str, entry: &str) -> Vec<&'t str> {
 }
 
 /// Row-major index of element `i` in an array of this shape.
-fn index(i: u64, shape: &[u64]) -> Vec<u64> {
+fn index(i: usize, shape: &[usize]) -> Vec<usize> {
     let mut rest = i;
-    let mut index: Vec<u64> = vec![];
+    let mut index: Vec<usize> = vec![];
     for &size in shape.iter().rev() {
         index.push(rest % size);
         rest /= size;

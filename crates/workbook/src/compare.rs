@@ -36,6 +36,7 @@ use levels::{Level, Name};
 use crate::exercises::without_kernels;
 use crate::record::folder::{left_by_a_run, save};
 use crate::record::{Records, Run, written};
+pub use closing::noisy;
 pub use drawn::{overview, redraw};
 pub use front::{has_places, rewrite};
 use measure::Graphs;

@@ -101,7 +101,12 @@ pub(super) fn execute(launch: &Launch) -> Result<()> {
         kernel.launch(dim, &mut buffers, &args, &options)
     };
     let mut report = report.map_err(of_simulator)?;
-    touched::note(launch, &keys, &std::mem::take(&mut report.touched));
+    touched::note(
+        launch,
+        &keys,
+        &std::mem::take(&mut report.touched),
+        &buffers,
+    );
     for arg in &launch.args {
         if let Arg::Write(x) | Arg::Update(x) = arg {
             let key = key(&x.storage_and_layout().0);
@@ -211,7 +216,8 @@ fn address(
     Ok(simt::Arg::Inside(i, offset))
 }
 
-fn bytes(storage: &CpuStorage) -> Result<Vec<u8>> {
+/// Returns the bytes of a storage.
+pub(super) fn bytes(storage: &CpuStorage) -> Result<Vec<u8>> {
     Ok(match storage {
         CpuStorage::U8(x) => x.clone(),
         CpuStorage::U32(x) => x.iter().flat_map(|x| x.to_le_bytes()).collect(),

@@ -1,6 +1,7 @@
 //! Counters of a submission that passed, next to those of the starter.
 
 use std::path::Path;
+use std::time::Instant;
 
 use data::BadInput;
 use simt::{Counts, Module, Report, Schedule};
@@ -36,10 +37,9 @@ impl Counter {
 
 /// Counters that every kernel has.
 fn of_all(counts: &Counts) -> [(&'static str, u64); 2] {
-    let sectors = counts.global_load_sectors + counts.global_store_sectors;
     [
         ("instructions executed by warps", counts.warps),
-        ("sectors of global memory", sectors),
+        ("sectors of global memory", counts.global_sectors()),
     ]
 }
 
@@ -101,6 +101,7 @@ fn counted<'e>(
         path,
         text,
         answers,
+        begin: Instant::now(),
     };
     let sizes = &exercise.spec.shapes.counted;
     let mut counted = vec![];

@@ -1,6 +1,7 @@
 //! Checks of kernels in the simulator: findings, results on odd shapes, and the cost of a counted launch.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use data::BadInput;
 use simt::{Class, Error, Finding, Module, Options, Report, Schedule};
@@ -8,6 +9,7 @@ use simt::{Class, Error, Finding, Module, Options, Report, Schedule};
 use super::{Failure, Outcome, Part, Predictions, limits, questions};
 use crate::answers::Answers;
 use crate::exercise::Exercise;
+use crate::pattern;
 use crate::printed::last;
 use crate::problem::Launch;
 use crate::spec::{KernelSpec, Kind, Sizes};
@@ -20,6 +22,8 @@ pub struct Submission<'a> {
     pub text: &'a str,
     /// The learner's answers in it.
     pub answers: Answers,
+    /// When its check began.
+    pub begin: Instant,
 }
 
 /// A launch that has run.
@@ -49,6 +53,7 @@ pub fn check(
         path,
         text,
         answers,
+        begin: Instant::now(),
     };
     if exercise.spec.kind == Kind::OptimisationThatLoses
         && let Err(failure) = questions::written(exercise, &submission)
@@ -94,11 +99,14 @@ pub fn check(
     })
 }
 
-/// Limits far above an exercise's needs, reached after a second or two.
+/// Time after which a check begins no launch: solutions need less than a second in all, and a launch ends after some seconds.
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// Limits far above an exercise's needs, reached after some seconds.
 fn options(schedule: Schedule, seed: u64) -> Options {
     Options {
         fuel: 2_000_000,
-        launch_fuel: 40_000_000,
+        launch_fuel: 10_000_000,
         memory: 1 << 28,
         schedule,
         seed,
@@ -116,6 +124,15 @@ impl Submission<'_> {
         seed: u64,
         schedule: Schedule,
     ) -> Result<Result<Report, Failure>, BadInput> {
+        if self.begin.elapsed() > LONGEST {
+            let what = format!(
+                "expected its launches to be simulated within {} s, but {} at {} is still to come",
+                LONGEST.as_secs(),
+                kernel.entry,
+                named(sizes)
+            );
+            return Ok(Err(Failure::new(Part::Time, self.path.display(), what)));
+        }
         let launched = match self.launch(kernel, module, sizes, seed, schedule)? {
             Ok(launched) => launched,
             Err(failure) => return Ok(Err(failure)),
@@ -314,8 +331,17 @@ fn wrong_result(kernel: &KernelSpec, before: &Launch, after: &Launch) -> Option<
         1 => String::new(),
         wrong => format!("; {wrong} of {} are wrong", both.len()),
     };
+    let (all, expected): (Vec<f64>, Vec<f64>) = both.iter().copied().unzip();
+    let result = pattern::Compared {
+        shape: &after.shape(kernel.output),
+        expected: &expected,
+        found: &all,
+        is_close: &|f, e| !is_wrong(&(f, e)),
+    };
+    let pattern = result.pattern();
+    let pattern = pattern.map_or(String::new(), |pattern| format!(": {pattern}"));
     Some(format!(
-        "{}: expected {}, found {found}{many}",
+        "{}: expected {}, found {found}{many}{pattern}",
         after.element(kernel.output, first),
         digits(e),
     ))

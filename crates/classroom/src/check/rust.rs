@@ -1,7 +1,7 @@
 //! Checks of Rust exercises: the submission in one process, its check in another.
 //!
-//! The checking program is built with the crate `exercise` (candle, and helpers for both sides), so the compiled library
-//! is next to it. From one source file rustc makes the crate `submission`, without `unsafe`. With the exercise's
+//! The checking program is built with the crate `exercise` (candle, and helpers for both sides), so cargo has compiled the
+//! library, and names its file. From one source file rustc makes the crate `submission`, without `unsafe`. With the exercise's
 //! `calls.rs` it becomes a program that answers calls; `check.rs` becomes the program that calls it and decides. rustc and
 //! both programs run in a sandbox, each with what it needs to read and nothing else.
 //!
@@ -11,6 +11,7 @@
 //! safe code reach the counters.
 
 mod compile;
+mod library;
 mod said;
 mod toolchain;
 mod trial;

@@ -133,6 +133,33 @@ fn no_row_is_kept_anywhere() {
     }
 }
 
+/// An atomic that adds 0 reads a number, and is no load.
+#[test]
+fn no_limit_on_loads_is_kept_by_atomics() {
+    let exercise = &named("19-vector-loads");
+    let text = solution(exercise);
+    let begin = text.find("    cvt.u32.u64     %head, %x;").unwrap();
+    let end = begin + text[begin..].find("    // END").unwrap();
+    let atomics = "    mov.u32         %group, %lane;
+each:
+    setp.ge.u32     %more, %group, %columns;
+    @%more bra      each_done;
+    mul.wide.u32    %offset, %group, 4;
+    add.u64         %at, %x, %offset;
+    atom.global.or.b32 %tail, [%at], 0;
+    mov.b32         %v0, %tail;
+    add.f32         %sum, %sum, %v0;
+    add.u32         %group, %group, 32;
+    bra             each;
+each_done:
+";
+    let text = [&text[..begin], atomics, &text[end..]].concat();
+    let failure = checked(exercise, &text);
+    assert_eq!(failure.by, Part::Limit, "{}", failure.line);
+    let expected = "loads by a warp per row (single numbers need 17): expected at most 6, found 17";
+    assert!(failure.line.contains(expected), "{}", failure.line);
+}
+
 #[test]
 fn files_are_out_of_reach() {
     if !has_sandbox("files that a submission of an exercise reads and writes") {

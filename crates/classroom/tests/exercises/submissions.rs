@@ -149,6 +149,37 @@ fn a_forgotten_step_is_an_endless_loop() {
     assert_eq!(failure.by.to_string(), "endless", "{}", failure.line);
 }
 
+/// A loop that ends, and so is not endless, but takes as long as the simulator allows, in each of the launches.
+#[test]
+fn a_kernel_that_takes_long_ends_with_one_line() {
+    let exercise = &named("guard");
+    let read = "    mov.u32         %size, %ntid.x;\n";
+    for turns in ["40000", "100000000"] {
+        let slow = format!(
+            "{read}    mov.u32         %i, 0;\nslow:\n    ld.param.u64    %x, [param_x];\n    \
+             ld.global.f32   %value, [%x];\n    add.u32         %i, %i, 1;\n    \
+             setp.lt.u32     %out, %i, {turns};\n    @%out bra       slow;\n"
+        );
+        assert_eq!(solution(exercise).matches(read).count(), 1);
+        let text = solution(exercise).replace(read, &slow);
+        let begin = std::time::Instant::now();
+        let outcome = Desk::new().check(exercise, "slow", text).unwrap();
+        let seconds = begin.elapsed().as_secs_f32();
+        println!("{turns} turns: {seconds:.1} s");
+        let limit = 20.;
+        match outcome {
+            Ok(_) => assert!(turns == "40000"),
+            Err(failure) => {
+                let by = failure.by.to_string();
+                assert!(["endless", "time"].contains(&&*by), "{}", failure.line);
+                assert_eq!(failure.line.lines().count(), 1);
+            }
+        }
+        // Other tests run meanwhile.
+        assert!(seconds < 2. * limit, "{turns} turns: {seconds} s");
+    }
+}
+
 /// The failure after one edit of a solution.
 fn failure(name: &str, replace: &str, with: &str) -> Failure {
     let exercise = &named(name);

@@ -52,7 +52,7 @@ enum Command {
         /// Only this method, such as norm_qkv
         #[arg(value_name = "METHOD")]
         method: Option<String>,
-        /// Also compare the time of the methods that you replaced with that of levels 1 to 3
+        /// Also compare the time of the methods that you replaced with that of levels 1 to 5
         #[arg(long)]
         time: bool,
         /// Time limit of each method, in seconds
@@ -116,7 +116,7 @@ enum Command {
         /// Crate that single files complete [default: level 1]
         #[arg(long, value_name = "CRATE")]
         starter: Option<PathBuf>,
-        /// Also grade the milestones that compare times with levels 1 to 3, on this machine
+        /// Also grade the milestones that compare times with levels 1 to 5, on this machine
         #[arg(long)]
         time: bool,
         /// Time limit of each method, in seconds

@@ -64,6 +64,7 @@ fn a_full_stderr_changes_no_file() {
 fn a_full_stdout_is_named() {
     for args in [
         &["doctor"][..],
+        &["exercises", "list"],
         &["gnn"],
         &["vit"],
         &["lm", "--max-tokens", "2"],

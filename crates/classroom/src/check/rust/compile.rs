@@ -8,7 +8,8 @@ use std::thread;
 use data::BadInput;
 use sandbox::{Killed, Limits, Outcome};
 
-use super::toolchain::{LIBRARY, TO_COMPILE_IN, Toolchain, libraries};
+use super::library::{LIBRARY, libraries};
+use super::toolchain::{TO_COMPILE_IN, Toolchain};
 use super::{Failure, Part, TO_COMPILE, new_folder, said, too_long};
 use crate::exercise::Exercise;
 use crate::printed::printable;

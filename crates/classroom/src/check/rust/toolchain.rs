@@ -7,27 +7,25 @@ use data::BadInput;
 use sandbox::Limits;
 
 use super::TO_COMPILE;
+use super::library::Library;
 
 /// Address space of rustc: several times what the largest solution needs.
 pub const TO_COMPILE_IN: u64 = 3 << 30;
-
-/// Name of the library in messages.
-pub const LIBRARY: &str = "the library of the exercises in Rust";
 
 /// A compiler and a library that it made.
 #[derive(Debug, Clone)]
 pub struct Toolchain {
     sysroot: PathBuf,
     /// The library `exercise`.
-    pub library: PathBuf,
+    library: Library,
 }
 
 impl Toolchain {
     /// The compiler that rustup selects where `library` is, in the clone.
-    pub fn of(library: PathBuf) -> Result<Self, BadInput> {
+    pub fn of(library: Library) -> Result<Self, BadInput> {
         let mut rustc = Command::new("rustc");
         rustc.args(["--print", "sysroot"]);
-        rustc.current_dir(library.parent().unwrap_or(Path::new(".")));
+        rustc.current_dir(library.file.parent().unwrap_or(Path::new(".")));
         let bad = |found: String| BadInput::new("rustc", "a compiler that says where it is", found);
         let output = rustc.output().map_err(|e| bad(e.to_string()))?;
         if !output.status.success() {
@@ -40,7 +38,6 @@ impl Toolchain {
 
     /// A call of rustc that writes to `out`, with the library; and its limits, to which the caller adds what it reads.
     pub fn rustc(&self, name: &str, out: &Path) -> (Command, Limits) {
-        let dependencies = self.library.parent().unwrap_or(Path::new("."));
         let program = format!("rustc{}", std::env::consts::EXE_SUFFIX);
         // Not rustup's `rustc`, which reads its settings first.
         let mut rustc = Command::new(self.sysroot.join("bin").join(program));
@@ -49,17 +46,27 @@ impl Toolchain {
         rustc.args(["--edition", "2024", "--crate-name", name]);
         rustc.args("--error-format json -C opt-level=1".split_whitespace());
         rustc.arg("--extern");
-        rustc.arg(format!("exercise={}", self.library.display()));
-        rustc.arg("-L");
-        rustc.arg(format!("dependency={}", dependencies.display()));
+        rustc.arg(format!("exercise={}", self.library.file.display()));
         rustc.arg("--out-dir").arg(out);
-        let limits = Limits::new(TO_COMPILE)
+        let mut limits = Limits::new(TO_COMPILE)
             .memory(TO_COMPILE_IN)
             .processes(64)
             .file_size(1 << 30)
             .readable(&self.sysroot)
-            .readable(dependencies)
             .writable(out);
+        for folder in &self.library.folders {
+            rustc.arg("-L");
+            rustc.arg(format!("dependency={}", folder.display()));
+            limits = limits.readable(folder);
+        }
+        for path in &self.library.native {
+            rustc.arg("-L").arg(path);
+            // `KIND=PATH`
+            let path = path.split_once('=').map_or(&**path, |(_, path)| path);
+            if Path::new(path).is_dir() {
+                limits = limits.readable(path);
+            }
+        }
         (rustc, limits)
     }
 }
@@ -85,29 +92,4 @@ pub fn with_few_variables(command: &mut Command) {
     let needed = |name: &str| VARIABLES.contains(&name) || name.starts_with("NIX_");
     let own = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(needed));
     command.envs(own);
-}
-
-/// Finds the compiled crate `exercise` among the libraries of the running program: one per set of features,
-/// newest first.
-pub fn libraries() -> Result<Vec<PathBuf>, BadInput> {
-    let missing =
-        |found: String| BadInput::new(LIBRARY, "libexercise-….rlib next to this program", found);
-    let program = std::env::current_exe().map_err(|e| missing(e.to_string()))?;
-    let folder = program.parent().unwrap_or(Path::new("."));
-    // A test program is in the folder of the libraries itself.
-    let deps = Some(folder.join("deps")).filter(|deps| deps.is_dir());
-    let folder = deps.unwrap_or(folder.into());
-    let entries = std::fs::read_dir(&folder).map_err(|e| missing(e.to_string()))?;
-    let is_it = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.starts_with("libexercise-") && name.ends_with(".rlib")
-    };
-    let mut found: Vec<PathBuf> = entries.flatten().map(|e| e.path()).filter(is_it).collect();
-    found.sort_by_key(|path| path.metadata().and_then(|data| data.modified()).ok());
-    found.reverse();
-    if found.is_empty() {
-        Err(missing(format!("none in {}", folder.display())))
-    } else {
-        Ok(found)
-    }
 }

@@ -50,6 +50,29 @@ pub struct Right {
     pub left: Option<String>,
     /// Files in `kernels/` whose kernels it launched.
     pub files: BTreeSet<PathBuf>,
+    /// The line of its kernels that moves the most bytes in that call.
+    pub most: Option<Most>,
+}
+
+/// A line of a kernel, and its share of the traffic.
+#[derive(Debug, Clone, Default)]
+pub struct Most {
+    /// `FILE:LINE`
+    pub place: String,
+    /// `` `ld.global.f32` moves 1024 bytes ``
+    pub what: String,
+}
+
+/// `FILE:LINE: METHOD: WHAT`, at the method in `src/ops.rs` of a level.
+pub fn at(level: &OwnLevel, method: &str, what: &str) -> String {
+    let file = level.folder().join("src/ops.rs");
+    let text = fs::read_to_string(&file).unwrap_or_default();
+    let begin = format!("fn {method}(");
+    let line = text
+        .lines()
+        .position(|line| line.trim_start().starts_with(&begin));
+    let line = line.map_or(String::new(), |line| format!(":{}", line + 1));
+    format!("{}{line}: {method}: {what}", file.display())
 }
 
 /// Kernels that a method's calls launch at most.
@@ -99,6 +122,13 @@ impl<'l> Checker<'l> {
                     .iter()
                     .map(|e| self.kernels.file_of(e))
                     .collect(),
+                most: ran
+                    .last()
+                    .and_then(|ran| ran.most.as_ref())
+                    .map(|most| Most {
+                        place: self.place(most),
+                        what: one_line(&most.what),
+                    }),
             }),
         })
     }
@@ -271,10 +301,11 @@ impl<'l> Checker<'l> {
         let found = simulated.or_else(|| difference(&second, &ran.on_cpu, dtype));
         // The outputs of kernels are full of NaN before they run.
         let unwritten = |line: String| {
-            if line.ends_with("found NaN") && !ran.entries.is_empty() {
-                line + ", as in an element that no thread wrote"
-            } else {
+            if ran.entries.is_empty() {
                 line
+            } else {
+                let why = "found NaN, as in an element that no thread wrote";
+                line.replace("found NaN", why)
             }
         };
         let found = found.map(unwritten);
@@ -283,23 +314,21 @@ impl<'l> Checker<'l> {
 
     /// `FILE:LINE: METHOD: WHAT`, at the method in `src/ops.rs`.
     fn at(&self, method: &str, what: &str) -> String {
-        let file = self.level.folder().join("src/ops.rs");
-        let text = fs::read_to_string(&file).unwrap_or_default();
-        let begin = format!("fn {method}(");
-        let line = text
-            .lines()
-            .position(|line| line.trim_start().starts_with(&begin));
-        let line = line.map_or(String::new(), |line| format!(":{}", line + 1));
-        format!("{}{line}: {method}: {what}", file.display())
+        at(self.level, method, what)
     }
 
     /// The line about a finding, at the kernel's file.
     fn in_kernel(&self, method: &str, found: &Found) -> String {
+        one_line(&format!("{}: {method}: {}", self.place(found), found.what))
+    }
+
+    /// `FILE:LINE` of a kernel.
+    fn place(&self, found: &Found) -> String {
         let Found {
             entry,
             source,
             line,
-            what,
+            ..
         } = found;
         let (file, line) = match source {
             Some((file, line)) => (PathBuf::from(file), *line),
@@ -311,7 +340,7 @@ impl<'l> Checker<'l> {
             .map(Path::to_path_buf)
             .unwrap_or(file);
         let place = self.level.folder().join(short);
-        one_line(&format!("{}:{line}: {method}: {what}", place.display()))
+        one_line(&format!("{}:{line}", place.display()))
     }
 }
 

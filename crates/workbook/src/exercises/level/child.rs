@@ -15,7 +15,7 @@ use levels::{Level, Name};
 use models::trace::count_tensors;
 use models::trace::profile::Spread;
 use serde::{Deserialize, Serialize};
-use simt::Options;
+use simt::{Options, Report};
 
 use super::calls::{COUNTED, Call, Draw, ODD, Sizes, TIMED, left};
 use super::check::difference;
@@ -63,6 +63,8 @@ pub struct Ran {
     pub entries: BTreeSet<String>,
     /// The operand or result that its kernels leave to other code, if it launches any.
     pub left: Option<String>,
+    /// The line of its kernels that moves the most bytes.
+    pub most: Option<Found>,
 }
 
 /// A result.
@@ -96,7 +98,7 @@ impl Counts {
     }
 }
 
-/// A finding of the simulator.
+/// A finding of the simulator, or another remark about a line of a kernel.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Found {
     pub entry: String,
@@ -133,6 +135,7 @@ pub fn observe(call: &Call, ops: &Level) -> Result<Ran> {
                 what: format!("`{}`: {}: {}", finding.form, finding.thread, finding.what),
             }));
     }
+    ran.most = most(&reports);
     ran.counts.launches = reports.len();
     match made {
         Ok((outputs, tensors)) => {
@@ -143,6 +146,26 @@ pub fn observe(call: &Call, ops: &Level) -> Result<Ran> {
         Err(error) => ran.error = Some(first_line(&error)),
     }
     Ok(ran)
+}
+
+/// The line that moves the most bytes in all launches of its kernel.
+fn most(reports: &[Report]) -> Option<Found> {
+    let mut bytes: BTreeMap<(&str, u32), (u64, &simt::Line)> = BTreeMap::new();
+    for report in reports {
+        for line in &report.lines {
+            let (sum, _) = bytes.entry((&report.entry, line.line)).or_insert((0, line));
+            *sum += 32 * line.counts.global_sectors();
+        }
+    }
+    // Of several with the same bytes, the first.
+    let most = bytes.into_iter().rev().max_by_key(|(_, (sum, _))| *sum);
+    let ((entry, line), (sum, of)) = most.filter(|(_, (sum, _))| *sum > 0)?;
+    Some(Found {
+        entry: entry.to_owned(),
+        source: of.source.clone(),
+        line,
+        what: format!("`{}` moves {sum} bytes", of.form),
+    })
 }
 
 fn output(y: &Tensor) -> Result<Output> {
@@ -203,6 +226,9 @@ pub struct Times {
     /// For each level whose comparison is noisy, the time of slow runs over that of fast runs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub noise: BTreeMap<u8, f64>,
+    /// The same of the learner's level alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_noise: Option<f64>,
 }
 
 /// Samples of each level, and the seconds after which fewer are taken.
@@ -289,6 +315,7 @@ fn summary(levels: &[u8], spreads: &[Spread]) -> Times {
         own_ms: own.map(|own| own.median),
         levels: of_levels().map(|(n, spread)| (n, spread.median)).collect(),
         noise: of_levels().filter_map(noise).collect(),
+        own_noise,
     }
 }
 
@@ -366,6 +393,7 @@ mod tests {
         assert_eq!((calm.own_ms, calm.noise.len()), (Some(2.), 0));
         let level_3 = times(&[spread(1.9, 2.1), spread(1., 4.), spread(1., 2.)]);
         assert_eq!(level_3.noise, [(1, 2.), (3, 4.)].into());
+        assert_eq!((level_3.own_noise, calm.own_noise), (Some(2.), None));
         let kernel = times(&[spread(1., 2.), spread(2., 2.)]);
         assert_eq!(kernel.own_ms, None);
         assert_eq!(kernel.levels, [(1, 2.), (3, 2.)].into());

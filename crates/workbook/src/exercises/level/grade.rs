@@ -20,12 +20,9 @@ use data::{BadInput, say};
 use serde::Serialize;
 
 use self::class::{Class, NAME, Submission};
-use super::milestones::{self, Milestones};
+use super::milestones::{self, Milestones, TIMED};
 use super::report::{Method, methods};
 use super::rung::{Checks, Options, Rung};
-
-/// Levels that `--time` compares with.
-const TIMED: &[u8] = &[1, 2, 3];
 
 /// Options of a class's grading.
 #[derive(Debug)]

@@ -12,6 +12,8 @@ const TEXT: &str = include_str!("milestones.toml");
 
 /// Maximum traffic, relative to the minimum.
 const MOST_TRAFFIC: f64 = 1.2;
+/// Levels whose time a milestone compares with.
+pub const TIMED: &[u8] = &[1, 2, 3, 4, 5];
 /// Minimum speed-up that counts as faster: less is noise.
 const FASTER: f64 = 1.03;
 
@@ -229,9 +231,12 @@ mod tests {
         assert_eq!(
             kinds,
             [
-                "correct", "steps", "faster1", "traffic", "faster2", "faster3"
+                "correct", "steps", "faster1", "traffic", "faster2", "faster3", "faster4",
+                "faster5"
             ]
         );
+        let timed: Vec<u8> = kinds.iter().filter_map(|kind| compared(kind)).collect();
+        assert_eq!(timed, TIMED);
         let root = root()?;
         let exercises = classroom::exercise::all(&root.join("exercises"))?;
         for milestone in milestones.all() {

@@ -13,7 +13,7 @@ use cli::own::OwnLevel;
 use results::Machine;
 use serde::Serialize;
 
-use measured::{LEVELS, Measured, Whole};
+use measured::{Measured, Whole};
 pub use measured::{Method, compare, methods};
 
 use super::milestones::Milestones;
@@ -51,6 +51,9 @@ pub struct Reached {
     passed: Option<bool>,
     /// The expected and the found value.
     line: String,
+    /// Whether the times that it compares are noisy.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    noisy: bool,
 }
 
 impl Report {
@@ -87,6 +90,7 @@ fn reached(milestones: &Milestones, progress: &super::milestones::Progress) -> V
             kind: milestone.kind.into(),
             passed: state.map(|state| state.passed),
             line: state.map_or(String::new(), |state| state.line.clone()),
+            noisy: state.is_some_and(|state| state.noisy),
             task: milestone.task,
         }
     };

@@ -8,12 +8,9 @@ use cli::own::OwnLevel;
 use data::BadInput;
 use models::trace::profile::NOISY;
 
-use super::milestones::{Milestone, Milestones, Progress};
+use super::milestones::{Milestone, Milestones, Progress, TIMED};
 use super::rung::{Checks, Gained, Options, Rung, methods_of};
 use super::{child, new};
-
-/// Levels that `--time` compares with, those of the milestones.
-const TIMED: &[u8] = &[1, 2, 3];
 
 /// Prints a row for each method: a tick for each milestone that is reached.
 pub fn print(milestones: &Milestones, progress: &Progress) {
@@ -24,7 +21,8 @@ pub fn print(milestones: &Milestones, progress: &Progress) {
         .max()
         .unwrap_or(0);
     let kinds: Vec<&str> = milestones.kinds.iter().map(|kind| &*kind.name).collect();
-    data::println!("{:longest$}  {}", "", kinds.join("  "));
+    // One space, so that all kinds fit into 80 columns.
+    data::println!("{:longest$}  {}", "", kinds.join(" "));
     for method in &milestones.methods {
         let of = |kind: &&str| {
             milestones
@@ -48,7 +46,7 @@ pub fn print(milestones: &Milestones, progress: &Progress) {
             format!("{:width$}", format!("{mark}{noise}"))
         };
         let marks: Vec<String> = kinds.iter().map(mark).collect();
-        data::println!("{:longest$}  {}", method.name, marks.join("  ").trim_end());
+        data::println!("{:longest$}  {}", method.name, marks.join(" ").trim_end());
     }
     let reached = milestones
         .all()
@@ -133,12 +131,13 @@ pub fn print_next(
     );
 }
 
-/// The line of a milestone that is not reached; an old failure of a method that was not checked now is marked.
+/// The line of a milestone that is not reached; an old one, of a method that was not checked now, is marked: its place may
+/// have moved.
 fn told(next: &Milestone, line: &str, checked_now: &[&str]) -> String {
-    if next.kind == "correct" && !checked_now.contains(&next.method) {
-        format!("{line} (not checked again)")
-    } else {
+    if checked_now.contains(&next.method) {
         line.to_owned()
+    } else {
+        format!("{line} (not checked again)")
     }
 }
 
@@ -227,9 +226,10 @@ mod tests {
         let line = |kind, now: &[&str]| of(kind).map(|next| told(&next, "wrong", now));
         let old = Some("wrong (not checked again)".to_owned());
         assert_eq!(line("correct", &["attention"]), old);
+        assert_eq!(line("steps", &["attention"]), old);
         let current = Some("wrong".to_owned());
         assert_eq!(line("correct", &["attention", "linear"]), current);
-        assert_eq!(line("steps", &["attention"]), current);
+        assert_eq!(line("steps", &["linear"]), current);
         Ok(())
     }
 }

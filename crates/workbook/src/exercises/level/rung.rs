@@ -10,7 +10,7 @@ use cli::own::{self, Artifacts, Built, NotCompiled, OwnLevel};
 use data::{BadInput, Lock};
 use levels::Level;
 
-use super::check::{Checker, Right, counts_of};
+use super::check::{Checker, Right, at, counts_of};
 use super::child::{self, Times};
 use super::milestones::{self, Milestone, Milestones, Progress, State};
 use super::texts::Texts;
@@ -233,9 +233,32 @@ impl Rung {
                 "traffic" => milestones::traffic(right, minimum),
                 _ => continue,
             };
+            let most = right.most.as_ref().filter(|_| {
+                milestone.kind == "traffic" && right.left.is_none() && right.counts.launches > 0
+            });
+            let state = match most {
+                Some(most) if !state.passed => {
+                    let line = format!(
+                        "{}: {method}: traffic: {}, most of them here: {}",
+                        most.place, state.line, most.what
+                    );
+                    State { line, ..state }
+                }
+                _ => self.placed(&milestone, state),
+            };
             progress.insert(milestone.key(), state);
         }
         Ok(())
+    }
+
+    /// The state of a milestone that is not reached names the method's file and line.
+    fn placed(&self, milestone: &Milestone, state: State) -> State {
+        if state.passed {
+            return state;
+        }
+        let what = format!("{}: {}", milestone.kind, state.line);
+        let line = at(&self.level, milestone.method, &what);
+        State { line, ..state }
     }
 
     /// Updates the milestones of a method that was timed.
@@ -247,6 +270,7 @@ impl Rung {
             if let Some(level) = level.filter(is_timed) {
                 let key = milestone.key();
                 let state = milestones::faster(times, level).after(progress.get(&key));
+                let state = self.placed(&milestone, state);
                 progress.insert(key, state);
             }
         }

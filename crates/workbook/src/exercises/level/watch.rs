@@ -102,7 +102,7 @@ fn pass(checked: &Rung, changed: &Changed, known: &mut Known, begin: Instant) ->
             };
             println!("{method}: {verdict}{}", reached(&checks, &progress));
             if let Some(line) = missed_traffic(method, &checks, &progress) {
-                println!("{method}: traffic: {line}");
+                println!("{line}");
                 shown.push(line.to_owned());
             }
         }
@@ -180,14 +180,11 @@ fn time(
     else {
         return Ok(vec![]);
     };
-    let levels: &[u8] = match level {
-        1 => &[1],
-        2 => &[1, 2],
-        _ => &[1, 2, 3],
-    };
+    // All up to the level of the milestone.
+    let levels = milestones::TIMED.get(..usize::from(level));
     println!("timing {method} …");
     let options = Options {
-        timed: levels,
+        timed: levels.unwrap_or(milestones::TIMED),
         ..Options::new(None)
     };
     let checks = checked.check(built, &[method], options, progress)?;
@@ -197,7 +194,7 @@ fn time(
         Some(times) if times.own_ms.is_none() => println!("{method}: a CPU cannot time a kernel"),
         Some(_) => match progress.get(&next.key()) {
             Some(state) if !state.passed => {
-                println!("{method}: {}: {}", next.kind, state.line);
+                println!("{}", state.line);
                 shown.push(state.line.clone());
             }
             _ => println!("{method}: timed{}", reached(&checks, progress)),

@@ -118,14 +118,23 @@ pub fn left(call: &Call, results: &[Tensor], touched: &TouchedBytes) -> Option<S
                 "kernels that write all results, found {written} of {all} bytes of {which} written"
             )
         };
-        (written < all).then(line)
+        if written < all {
+            return Some(line());
+        }
+        // A result that cannot be compared is not what a launch wrote.
+        let changed = touched.overwritten(y).unwrap_or(all);
+        (changed > 0).then(|| {
+            format!(
+                "kernels that write all results, found {changed} of {all} bytes of {which} overwritten by other code"
+            )
+        })
     };
     unread.or_else(|| results.iter().enumerate().find_map(unwritten))
 }
 
 #[cfg(test)]
 mod tests {
-    use candle_core::{DType, Device, Result, Tensor};
+    use candle_core::{CpuStorage, DType, Device, InplaceOp1, Layout, Result, Tensor};
     use kernels::launch::touched;
     use simt::Options;
 
@@ -181,6 +190,50 @@ mod tests {
         let expected =
             "kernels that write all results, found 0 of 4096 bytes of the result written";
         assert_eq!(copied.as_deref(), Some(expected));
+        Ok(())
+    }
+
+    /// Overwrites a number of a tensor, as Rust code can.
+    struct Overwrite(f32);
+
+    impl InplaceOp1 for Overwrite {
+        fn name(&self) -> &'static str {
+            "overwrite"
+        }
+
+        fn cpu_fwd(&self, storage: &mut CpuStorage, layout: &Layout) -> Result<()> {
+            let CpuStorage::F32(y) = storage else {
+                candle_core::bail!("expected f32");
+            };
+            y[layout.start_offset()] = self.0;
+            Ok(())
+        }
+    }
+
+    /// A kernel that computes nothing could read and write everything before Rust code puts the results there.
+    #[test]
+    fn what_rust_overwrites_after_a_launch_is_named() -> Result<()> {
+        let Some(level3) = levels::level(3) else {
+            candle_core::bail!("expected level 3, found none");
+        };
+        let call = Draw::new(1, DType::F32, &Device::Cpu).call("linear", ODD[3], 0)?;
+        let of = |write: Option<f32>| -> Result<_> {
+            let (results, _, touched) = touched(Options::default(), || {
+                let results = call.run(&*level3)?;
+                if let Some(x) = write {
+                    results[0].inplace_op1(&Overwrite(x))?;
+                }
+                Ok::<_, candle_core::Error>(results)
+            });
+            Ok(left(&call, &results?, &touched))
+        };
+        assert_eq!(of(None)?, None);
+        let found = of(Some(f32::from_bits(u32::MAX)))?.unwrap_or_default();
+        let line = " of 4096 bytes of the result overwritten by other code";
+        assert!(
+            found.starts_with("kernels that write all results, found ") && found.ends_with(line),
+            "{found}"
+        );
         Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! Compares results with the oracle's.
 
 use candle_core::DType;
+use classroom::pattern;
 
 use super::super::child::Output;
 use super::super::oracle::Expected;
@@ -40,21 +41,35 @@ pub fn difference(expected: &[Expected], found: &[Output], dtype: DType) -> Opti
             ));
         }
         let largest = right.values.iter().fold(1f64, |max, x| max.max(x.abs()));
-        for (j, (value, bits)) in right.values.iter().zip(&found.bits).enumerate() {
-            let y = f64::from_bits(*bits);
+        let is_close = |y: f64, value: f64| {
             let tolerance = match (&*found.dtype, dtype) {
                 ("u32", _) => 0.,
                 (_, DType::BF16) => 3e-2 * largest,
                 _ => 1e-4 * value.abs().max(1.),
             };
-            let apart = (y - value).abs();
             // A NaN is within no tolerance.
-            if apart.is_nan() || apart > tolerance {
-                return Some(format!(
-                    "{which}element {j}: expected {value:.6}, found {y:.6}"
-                ));
-            }
-        }
+            (y - value).abs() <= tolerance
+        };
+        let values: Vec<f64> = found
+            .bits
+            .iter()
+            .map(|bits| f64::from_bits(*bits))
+            .collect();
+        let mut pairs = values.iter().zip(&right.values);
+        let Some(j) = pairs.position(|(y, value)| !is_close(*y, *value)) else {
+            continue;
+        };
+        let (value, y) = (right.values[j], values[j]);
+        let result = pattern::Compared {
+            shape: &right.shape,
+            expected: &right.values,
+            found: &values,
+            is_close: &is_close,
+        };
+        let pattern = result.pattern().map_or(String::new(), |p| format!("; {p}"));
+        return Some(format!(
+            "{which}element {j}: expected {value:.6}, found {y:.6}{pattern}"
+        ));
     }
     None
 }
@@ -62,6 +77,25 @@ pub fn difference(expected: &[Expected], found: &[Output], dtype: DType) -> Opti
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pattern_is_named() {
+        let shape = vec![2, 2];
+        let right = [Expected {
+            shape: shape.clone(),
+            values: vec![1., -2., 3., 0.5],
+        }];
+        let found = [2., -4., 6., 1.].map(f64::to_bits);
+        let found = [Output {
+            shape,
+            dtype: "f32".into(),
+            bits: found.into(),
+        }];
+        let line =
+            "element 0: expected 1.000000, found 2.000000; every value is 2 times the expected";
+        let is = difference(&right, &found, DType::F32);
+        assert_eq!(is.as_deref(), Some(line));
+    }
 
     #[test]
     fn a_difference_is_named() {
@@ -86,6 +120,10 @@ mod tests {
         assert_eq!(
             line(&[f64::NAN, -2.], "f32"),
             expected("element 0: expected 1.000000, found NaN")
+        );
+        assert_eq!(
+            line(&[2., -4.], "f32"),
+            expected("element 0: expected 1.000000, found 2.000000")
         );
         assert_eq!(
             line(&[1.], "f32"),

@@ -17,13 +17,11 @@ use serde::{Deserialize, Serialize};
 use super::super::calls::{Draw, TIMED};
 use super::super::check::{Checker, counts_of};
 use super::super::child::{self, Counts, Times};
+use super::super::milestones;
 use super::super::rung::{Checks, Options, Rung};
 use super::super::simulated;
 use super::super::texts::Texts;
 use crate::compare;
-
-/// All levels.
-pub const LEVELS: &[u8] = &[1, 2, 3, 4, 5];
 
 /// Time limit of the comparison of whole models.
 const LONGEST: Duration = Duration::from_secs(600);
@@ -98,7 +96,7 @@ impl Measured {
         let built = rung.build()??;
         let mut progress = rung.progress()?;
         let options = Options {
-            timed: LEVELS,
+            timed: milestones::TIMED,
             ..Options::new(None)
         };
         let checks = {

@@ -55,7 +55,7 @@ fn whole(report: &Report) -> Result<String> {
     for sentence in text::instead(report) {
         section += &format!("<p>{}</p>\n", escaped(&sentence));
     }
-    section += "<p class=\"soft\">Medians of one forward pass of the trained models; speed-up over level 1.</p>\n";
+    section += "<p class=\"soft\">Medians of one forward pass of the trained models; speed-up over level 1. ~: a noisy time.</p>\n";
     Ok(section)
 }
 
@@ -107,17 +107,20 @@ fn milestones(report: &Report) -> String {
     for method in &report.methods {
         let mark = |kind: &&str| {
             let of = |m: &&Reached| m.method == method.name && m.kind == *kind;
-            match report.milestones.iter().find(of).map(|m| m.passed) {
-                None => "<td></td>",
-                Some(Some(true)) => "<td class=\"mark reached\">✓</td>",
-                Some(Some(false)) => "<td class=\"mark missed\">–</td>",
-                Some(None) => "<td class=\"mark\">·</td>",
+            let Some(found) = report.milestones.iter().find(of) else {
+                return "<td></td>".to_owned();
+            };
+            let noise = text::mark(found.noisy);
+            match found.passed {
+                Some(true) => format!("<td class=\"mark reached\">✓{noise}</td>"),
+                Some(false) => format!("<td class=\"mark missed\">–{noise}</td>"),
+                None => "<td class=\"mark\">·</td>".to_owned(),
             }
         };
         let marks: String = kinds.iter().map(mark).collect();
         section += &format!("<tr><td>{}</td>{marks}</tr>\n", method.name);
     }
-    section += "</table></div>\n<p class=\"soft\">✓ reached, – missed, · not measured</p>\n";
+    section += "</table></div>\n<p class=\"soft\">✓ reached, – missed, · not measured, ~ by a noisy time</p>\n";
     let left: Vec<&Reached> = report
         .milestones
         .iter()

@@ -34,6 +34,7 @@ fn method(name: &str, counts: Counts, own_ms: Option<f64>) -> Method {
         times: Some(Times {
             own_ms,
             levels: BTreeMap::from([(1, 4.), (2, 2.)]),
+            noise: BTreeMap::from([(2, 1.8)]),
             ..Times::default()
         }),
         ..Method::default()
@@ -51,7 +52,11 @@ fn example() -> Report {
     results.rows = vec![
         row(1, None, 1.),
         row(2, None, 1.25),
-        row(0, Some("mine"), 1.5),
+        Row {
+            low_ms: 1.,
+            high_ms: 2.,
+            ..row(0, Some("mine"), 1.5)
+        },
     ];
     let kernel = Counts {
         launches: 1,
@@ -70,6 +75,7 @@ fn example() -> Report {
         task: format!("attention {kind}"),
         passed,
         line: line.into(),
+        noisy: kind == "steps",
     };
     Report {
         schema: 1,
@@ -109,8 +115,9 @@ fn a_page_is_one_file_with_charts_tables_and_what_is_left() -> Result<()> {
         "<h1>The level <code>mine</code></h1>",
         "1 of 3 milestones reached. 2 methods are replaced: <code>attention</code>, <code>norm_linear</code>.",
         "<th>level 2</th><th>mine</th>",
-        "<td>1.33 (1.50×)</td>",
-        "<td>attention</td><td>3 / 9</td><td>–</td><td>1.00</td><td>4.00×</td><td>2.00×</td><td>–</td>",
+        "<td>~1.33 (1.50×)</td>",
+        "<td class=\"mark missed\">–~</td>",
+        "<td>attention</td><td>3 / 9</td><td>–</td><td>1.00</td><td>4.00×</td><td>~2.00×</td><td>–</td>",
         "<td>norm_linear</td><td>2 / 9</td><td>1.10×</td><td>–</td><td>–</td>",
         "level 1's norm_linear here: it is a kernel",
         "src/ops.rs:40: linear: &lt;panicked&gt;",
@@ -134,8 +141,10 @@ fn a_page_is_one_file_with_charts_tables_and_what_is_left() -> Result<()> {
 fn a_terminal_has_the_same_figures() {
     let text = text::text(&example());
     for part in [
-        "ms (speed-up)        level 1       level 2          mine",
-        "lm tiny decode  2.00 (1.00×)  1.60 (1.25×)  1.33 (1.50×)",
+        "ms (speed-up)        level 1       level 2           mine",
+        "lm tiny decode  2.00 (1.00×)  1.60 (1.25×)  ~1.33 (1.50×)",
+        "  1.00   4.00×  ~2.00×",
+        "~: a noisy time; the slow runs took more than 1.5× as long",
         "norm_linear  2 / 9    1.10×",
         "1 of 3 milestones reached",
     ] {

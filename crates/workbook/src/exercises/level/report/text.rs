@@ -3,9 +3,10 @@
 use models::trace::table::{Line, aligned};
 use results::Clock;
 
+use super::super::milestones::TIMED;
 use super::super::simulated;
-use super::{LEVELS, Method, Report};
-use crate::compare::significant;
+use super::{Method, Report};
+use crate::compare::{noisy, significant};
 
 /// Titles of the columns about methods.
 pub const METHODS: [&str; 9] = [
@@ -14,7 +15,13 @@ pub const METHODS: [&str; 9] = [
 
 /// Explains the columns.
 pub const LEGEND: &str = "steps: of yours / of level 1. traffic: bytes that your kernels moved in the simulator / minimum bytes.\n\
-                          ms: median of yours. over 1: speed-up over level 1.";
+                          ms: median of yours. over 1: speed-up over level 1.\n\
+                          ~: a noisy time; the slow runs took more than 1.5× as long as the fast runs.";
+
+/// Marks a noisy time.
+pub fn mark(is_noisy: bool) -> &'static str {
+    if is_noisy { "~" } else { "" }
+}
 
 /// Figures of a method in the order of [`METHODS`]: its name, then what was counted and measured.
 pub fn cells(method: &Method) -> Vec<String> {
@@ -26,16 +33,20 @@ pub fn cells(method: &Method) -> Vec<String> {
         .map(|counts| format!("{:.2}×", counts.bytes as f64 / method.minimum_bytes as f64));
     let own_ms = method.times.as_ref().and_then(|times| times.own_ms);
     let speed = |level: &u8| {
-        let level_ms = method.times.as_ref()?.levels.get(level)?;
-        Some(format!("{:.2}×", level_ms / own_ms?))
+        let times = method.times.as_ref()?;
+        let noise = mark(times.noise.contains_key(level));
+        Some(format!("{noise}{:.2}×", times.levels.get(level)? / own_ms?))
     };
+    let times = method.times.as_ref();
+    let own_noise = mark(times.is_some_and(|times| times.own_noise.is_some()));
+    let own = own_ms.map(|ms| format!("{own_noise}{}", significant(ms)));
     let mut cells = vec![
         method.name.clone(),
         steps.unwrap_or_else(none),
         traffic.unwrap_or_else(none),
-        own_ms.map_or_else(none, significant),
+        own.unwrap_or_else(none),
     ];
-    cells.extend(LEVELS.iter().map(|level| speed(level).unwrap_or_else(none)));
+    cells.extend(TIMED.iter().map(|level| speed(level).unwrap_or_else(none)));
     cells
 }
 
@@ -51,7 +62,8 @@ pub fn whole(report: &Report) -> (Vec<String>, Vec<Vec<String>>) {
         for row in shown {
             of_line.push(row.variant());
             line.push(format!(
-                "{} ({:.2}×)",
+                "{}{} ({:.2}×)",
+                mark(noisy(row).is_some()),
                 significant(row.median_ms),
                 row.speedup
             ));
