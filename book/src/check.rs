@@ -4,6 +4,7 @@ mod browser;
 mod chapters;
 mod excerpts;
 mod figures;
+mod languages;
 mod length;
 mod pages;
 mod stock;
@@ -66,6 +67,7 @@ pub fn findings(root: &Path, built: &Path) -> Result<Vec<String>> {
     found.extend(reference::findings(root, &reference, &mut library)?);
     let texts = shell::files(root, &book)?;
     found.extend(length::findings(&chapters, built)?);
+    found.extend(languages::findings(built)?);
     found.extend(text::commands_outside_of_blocks(&texts)?);
     found.extend(text::paths_to_nowhere(&root.join(".."), &texts)?);
     found.extend(text::glossary(&chapters, &texts)?);

@@ -102,9 +102,11 @@ mod tests {
             let text = "x\n".repeat(lines);
             format!("{figure}<pre><code class=\"language-{language} hljs\">{text}</code></pre>")
         };
-        assert!(said(&code("cuda", LINES)).is_empty());
+        assert!(said(&code("ptx", LINES)).is_empty());
         assert!(said(&code("text", LINES + 1)).is_empty());
         let expected = "expected at most 300 lines of code, found 301";
-        assert_eq!(said(&code("cuda", LINES + 1)), [expected]);
+        for language in ["cpp", "ptx", "rust"] {
+            assert_eq!(said(&code(language, LINES + 1)), [expected], "{language}");
+        }
     }
 }

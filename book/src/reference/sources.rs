@@ -89,8 +89,8 @@ fn add_page(chapter: &mut Chapter, repository: &Path) -> Result<()> {
 fn shown(folder: &Path, file: &File) -> Result<String> {
     let language = match file.name.rsplit('.').next() {
         Some("rs") => "rust,ignore",
-        Some("ptx") => "text",
-        _ => "cuda",
+        Some("ptx") => "ptx",
+        _ => "cpp",
     };
     let source = fs::read_to_string(folder.join(&file.name))?.replace("\r\n", "\n");
     Ok(format!(

@@ -122,8 +122,8 @@ pub fn of_session(spec: &Spec) -> &'static str {
 
 fn fence(language: Language) -> &'static str {
     match language {
-        Language::Ptx => "text",
-        Language::Cuda => "cuda",
+        Language::Ptx => "ptx",
+        Language::Cuda => "cpp",
         Language::Rust => "rust",
     }
 }
