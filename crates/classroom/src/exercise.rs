@@ -334,6 +334,7 @@ mod tests {
         };
         let rust = &Rustc {
             limit: std::time::Duration::ZERO,
+            cargo: vec![],
         };
         let tools = Tools {
             cuda: &no_cuda,

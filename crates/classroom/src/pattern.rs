@@ -9,7 +9,9 @@ use std::collections::BTreeSet;
 pub struct Compared<'r> {
     /// Its shape; rows are those of the last dimension.
     pub shape: &'r [usize],
+    /// The expected numbers, row by row.
     pub expected: &'r [f64],
+    /// The found ones.
     pub found: &'r [f64],
     /// Whether a found number is the expected one, up to rounding: the first argument is the found one.
     pub is_close: &'r dyn Fn(f64, f64) -> bool,

@@ -41,6 +41,9 @@ pub const TO_COMPILE: Duration = Duration::from_secs(60);
 pub struct Rustc {
     /// Time limit of a submission's run.
     pub limit: Duration,
+    /// Arguments of cargo that build what the running program is made of, such as `build -p workbook --lib`. With other
+    /// arguments, dependencies could have other features, and cargo would compile them again.
+    pub cargo: Vec<String>,
 }
 
 impl Rustc {
@@ -53,7 +56,7 @@ impl Rustc {
     pub fn check(&self, exercise: &Exercise, path: &Path, text: &str, seed: u64) -> Outcome {
         let folder = TempDir::new().map_err(|e| BadInput::new("a temporary folder", "one", e))?;
         let package = Package::write(exercise, path, text, folder.path())?;
-        let programs = match compile(&package)? {
+        let programs = match compile(&package, &self.cargo)? {
             Ok(programs) => programs,
             Err(failure) => return Ok(Err(failure)),
         };

@@ -39,7 +39,12 @@ impl Desk {
     pub fn with_limit(limit: Duration) -> Self {
         Self {
             folder: TempDir::new().unwrap(),
-            rust: Rustc { limit },
+            rust: Rustc {
+                limit,
+                cargo: ["test", "--no-run", "-p", "classroom"]
+                    .map(String::from)
+                    .into(),
+            },
         }
     }
 

@@ -41,6 +41,11 @@ impl Program {
         }
     }
 
+    /// Arguments of cargo that build its libraries with the features of the running program.
+    pub fn cargo(self) -> Vec<String> {
+        [vec!["build".to_owned()], self.options()].concat()
+    }
+
     /// Options of `cargo build` that build its libraries with the features of the running program.
     fn options(self) -> Vec<String> {
         let mut options: Vec<String> = match self {

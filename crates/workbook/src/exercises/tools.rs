@@ -19,7 +19,10 @@ impl Checker {
     /// A checker with the time limit `limit` per submission.
     pub fn new(limit: Duration) -> Self {
         Self {
-            rust: Rustc { limit },
+            rust: Rustc {
+                limit,
+                cargo: cli::own::Program::Workbook.cargo(),
+            },
         }
     }
 

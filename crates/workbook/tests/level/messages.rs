@@ -166,6 +166,20 @@ impl Drop for Watch {
     }
 }
 
+/// The seconds from a save to the verdict, which a pass of `watch` prints: `(1.2 s)`.
+fn seconds(pass: &str) -> f64 {
+    let line = pass.lines().find_map(|line| {
+        let number = line.strip_prefix('(')?.strip_suffix(" s)")?;
+        number.parse().ok()
+    });
+    line.unwrap_or_else(|| panic!("no time in {pass}"))
+}
+
+/// Seconds after which a verdict has to be there on two cores: after an edit of Rust code, which is compiled, and of a kernel.
+/// Here other tests run, too, and nothing is a release build, so that five times as long is accepted.
+const AFTER_RUST: f64 = 5. * 5.;
+const AFTER_PTX: f64 = 5. * 2.;
+
 #[test]
 fn a_watch_times_the_method_that_was_edited() {
     let learner = ptx();
@@ -179,6 +193,7 @@ fn a_watch_times_the_method_that_was_edited() {
     );
     let qkv = watch.pass();
     assert!(qkv.contains("norm_qkv: right, reached steps\n"), "{qkv}");
+    assert!(seconds(&qkv) < AFTER_RUST, "{qkv}");
     assert!(
         qkv.contains("Next: norm_qkv_skip makes fewer steps"),
         "{qkv}"
@@ -199,6 +214,7 @@ fn a_watch_times_the_method_that_was_edited() {
     )
     .unwrap();
     let linear = watch.pass();
+    assert!(seconds(&linear) < AFTER_PTX, "{linear}");
     let expected = "norm_linear: a CPU cannot time a kernel\n";
     assert!(linear.contains(expected), "{linear}");
     let expected = "norm_linear: traffic: expected kernels that read all operands, found 0 of ";

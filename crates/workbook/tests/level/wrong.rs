@@ -3,7 +3,8 @@
 use std::fs;
 
 use crate::fixture::{Learner, Ran};
-use crate::solutions::{RMS_NORM, ptx};
+use crate::nvrtc;
+use crate::solutions::{MEAN, RMS_NORM, cuda, ptx};
 
 /// Edits of the kernel, and parts of the line that rejects each.
 const KERNELS: [(&str, &str, &str, &[&str]); 14] = [
@@ -17,7 +18,7 @@ const KERNELS: [(&str, &str, &str, &[&str]); 14] = [
         "no guard of the second sweep",
         "    @%done bra end;",
         "    setp.ge.u32 %done, %i, 512;\n    @%done bra end;",
-        &["rms_norm.ptx:7", "ld.global.f32"],
+        &["rms_norm.ptx:70: norm_linear: `ld.global.f32`"],
     ),
     (
         "no barrier in the tree",
@@ -50,31 +51,31 @@ const KERNELS: [(&str, &str, &str, &[&str]); 14] = [
         "half of the tree",
         "mov.u32 %stride, 32;",
         "mov.u32 %stride, 16;",
-        &["ops.rs:", "norm_linear: element"],
+        &["ops.rs:45: norm_linear: element"],
     ),
     (
         "no eps",
         "    add.f32 %scale, %scale, %eps;",
         "",
-        &["ops.rs:", "norm_linear: element"],
+        &["ops.rs:45: norm_linear: element"],
     ),
     (
         "the mean of the wrong count",
         "cvt.rn.f32.u32 %count, %c;",
         "mov.f32 %count, 0f42800000;",
-        &["ops.rs:", "norm_linear: element"],
+        &["ops.rs:45: norm_linear: element"],
     ),
     (
         "the root is not inverted",
         "    rcp.rn.f32 %scale, %scale;",
         "",
-        &["ops.rs:", "norm_linear: element"],
+        &["ops.rs:45: norm_linear: element"],
     ),
     (
         "the weight of the first columns",
         "    add.u64 %w, %w, 256;",
         "",
-        &["ops.rs:", "norm_linear: element"],
+        &["ops.rs:45: norm_linear: element"],
     ),
     (
         "a step of 32 columns",
@@ -156,6 +157,46 @@ fn wrong_kernels_are_rejected_at_their_line() {
     )));
     fs::write(learner.file("kernels/rms_norm.ptx"), RMS_NORM).unwrap();
     assert_eq!(check().code, 0, "the kernel is right again");
+}
+
+/// Edits of the kernel in CUDA C++, and parts of the line that rejects each: the compiled PTX names the file's lines.
+const IN_CUDA: [(&str, &str, &str, &[&str]); 3] = [
+    (
+        "one row too many",
+        "i < end; ++i",
+        "i <= end; ++i",
+        &["kernels/mean.cu:6: segment_mean: `ld.global"],
+    ),
+    (
+        "the mean of a graph without nodes",
+        "end > first ? sum / (end - first) : 0.f",
+        "sum / (end - first)",
+        &["ops.rs:121: segment_mean: element", "found NaN"],
+    ),
+    (
+        "all graphs in the first row",
+        "y[(size_t)blockIdx.x * c + j]",
+        "y[j]",
+        &["kernels/mean.cu:7: segment_mean: `st.global"],
+    ),
+];
+
+#[test]
+fn wrong_kernels_in_cuda_are_rejected_at_their_line() {
+    let learner = cuda();
+    let options = ["check", "mine", "segment_mean", "--seed", "7"];
+    let check = || learner.run(&[&["exercises", "level"], &options[..]].concat());
+    let right = check();
+    if nvrtc::is_missing(&right.stdout, "wrong kernels in CUDA of a level") {
+        return;
+    }
+    assert_eq!(right.code, 0, "{right:?}");
+    let fault = |(what, from, to, parts): (&str, &str, &str, &[&str])| {
+        assert_eq!(MEAN.matches(from).count(), 1, "{what}");
+        fs::write(learner.file("kernels/mean.cu"), MEAN.replace(from, to)).unwrap();
+        rejected(what, &check(), parts)
+    };
+    none(IN_CUDA.into_iter().map(fault));
 }
 
 #[test]

@@ -91,10 +91,10 @@ enum Wrong {
     Library(String),
 }
 
-/// Compiles both; the inner error is about the submission.
-pub fn compile(package: &Package) -> Result<Result<Programs, Failure>, BadInput> {
+/// Compiles both against the library that cargo builds with the arguments `cargo`; the inner error is about the submission.
+pub fn compile(package: &Package, cargo: &[String]) -> Result<Result<Programs, Failure>, BadInput> {
     let mut unfit = "none".to_owned();
-    for library in libraries()? {
+    for library in libraries(cargo)? {
         let toolchain = &Toolchain::of(library)?;
         let (submission, judge) = thread::scope(|scope| {
             let judge = scope.spawn(|| compile_judge(toolchain, package));

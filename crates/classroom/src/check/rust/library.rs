@@ -27,16 +27,16 @@ pub struct Library {
     pub native: Vec<String>,
 }
 
-/// The library as cargo names it: built if it is not, which takes a moment if it is. If cargo cannot be asked, the libraries
+/// The library as cargo names it, run with `arguments`: this takes a moment if it is built, and cargo is asked once. If cargo cannot be asked, the libraries
 /// by name next to the running program, the newest first; a note says so.
 ///
 /// # Errors
 /// There is no library.
-pub fn libraries() -> Result<Vec<Library>, BadInput> {
+pub fn libraries(arguments: &[String]) -> Result<Vec<Library>, BadInput> {
     static ASKED: OnceLock<Result<Library, String>> = OnceLock::new();
     let asked = ASKED.get_or_init(|| {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let asked = ask(&cargo);
+        let asked = ask(&cargo, arguments);
         if let Err(why) = &asked {
             data::note(format_args!(
                 "{LIBRARY}: cargo does not name it ({why}), so the newest file of its name is used"
@@ -51,7 +51,7 @@ pub fn libraries() -> Result<Vec<Library>, BadInput> {
 }
 
 /// Asks cargo for the library; the error is one line.
-fn ask(cargo: &OsStr) -> Result<Library, String> {
+fn ask(cargo: &OsStr, arguments: &[String]) -> Result<Library, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
     let root = root.unwrap_or(Path::new("."));
     let program = std::env::current_exe().map_err(|e| e.to_string())?;
@@ -68,8 +68,9 @@ fn ask(cargo: &OsStr) -> Result<Library, String> {
     }
     command
         .current_dir(root)
-        .args(["build", "--offline", "--locked", "-p", NAME, "--lib"])
-        .args(["--message-format", "json", "--profile", &profile])
+        .args(arguments)
+        .args(["--offline", "--locked", "--message-format", "json"])
+        .args(["--profile", &profile])
         .arg("--target-dir")
         .arg(target)
         .stdin(Stdio::null());
@@ -163,7 +164,8 @@ mod tests {
     #[test]
     fn the_library_is_the_one_that_cargo_names() {
         let cargo = std::env::var_os("CARGO").unwrap();
-        let library = ask(&cargo).unwrap();
+        let arguments = ["test", "--no-run", "-p", "classroom", "--lib"].map(String::from);
+        let library = ask(&cargo, &arguments).unwrap();
         assert!(library.file.is_file(), "{library:?}");
         let folder = library.file.parent().unwrap();
         assert!(library.folders.contains(folder), "{library:?}");
@@ -177,12 +179,12 @@ mod tests {
 
     #[test]
     fn without_cargo_the_reason_is_one_line() {
-        let why = ask(OsStr::new("no-such-cargo")).unwrap_err();
+        let why = ask(OsStr::new("no-such-cargo"), &[]).unwrap_err();
         assert!(why.starts_with("no-such-cargo: "), "{why}");
         // A program that ends with an error, and writes nothing.
-        let why = ask(OsStr::new("false")).unwrap_err();
+        let why = ask(OsStr::new("false"), &[]).unwrap_err();
         assert_eq!(why, "an error without a text");
-        let why = ask(OsStr::new("true")).unwrap_err();
+        let why = ask(OsStr::new("true"), &[]).unwrap_err();
         assert_eq!(why, "no library `exercise` among what it built");
     }
 

@@ -304,6 +304,7 @@ mod tests {
             own_ms: Some(own_ms),
             levels: [(2, 2.)].into(),
             noise: noise.iter().copied().collect(),
+            ..Times::default()
         };
         let reached = faster(&times(1., &[]), 2);
         assert!(reached.passed && !reached.noisy);
