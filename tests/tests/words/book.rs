@@ -97,7 +97,11 @@ fn the_book_and_the_exercises_use_the_terms_of_the_style_guide() {
         }
     }
     report(&faults);
-    assert_eq!(used, [true; HARMLESS.len()], "exceptions that nothing needs");
+    assert_eq!(
+        used,
+        [true; HARMLESS.len()],
+        "exceptions that nothing needs"
+    );
 }
 
 #[test]
