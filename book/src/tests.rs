@@ -352,8 +352,8 @@ fn the_book_builds_and_has_no_findings() {
     book.config.build.build_dir = pages.path().to_path_buf();
     book.build().unwrap();
     let page = |name: &str| fs::read_to_string(pages.path().join(name)).unwrap();
-    assert!(page("level3.html").contains("href=\"exercises/row-sum.html\""));
-    assert!(page("exercises/row-sum.html").contains("href=\"../level3.html\""));
+    assert!(page("level3.html").contains("href=\"exercises/transpose.html\""));
+    assert!(page("exercises/transpose.html").contains("href=\"../level3.html\""));
     let found = check::findings(root, pages.path()).unwrap();
     assert!(found.is_empty(), "{}", found.join("\n"));
 }

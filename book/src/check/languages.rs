@@ -37,14 +37,16 @@ pub fn findings(built: &Path) -> Result<Vec<String>> {
 
 /// Names and aliases of the grammars: `registerLanguage("bash", …)`, `aliases:["sh","zsh"]`, `registerAliases(["a"], …)`.
 fn known(built: &Path) -> Result<BTreeSet<String>> {
-    let call = Regex::new(
-        r#"registerLanguage\("([^"]+)"|(?:aliases:\s*|registerAliases\()\[([^\]]*)\]"#,
-    )?;
+    let call =
+        Regex::new(r#"registerLanguage\("([^"]+)"|(?:aliases:\s*|registerAliases\()\[([^\]]*)\]"#)?;
     let mut known = BTreeSet::new();
     for script in files_below(built, &["js"])? {
         let text = fs::read_to_string(script)?;
         for call in call.captures_iter(&text) {
-            let names = call.get(1).or(call.get(2)).map_or("", |names| names.as_str());
+            let names = call
+                .get(1)
+                .or(call.get(2))
+                .map_or("", |names| names.as_str());
             let names = names.split(',').map(|name| name.trim().trim_matches('"'));
             known.extend(names.map(str::to_owned));
         }
@@ -64,8 +66,12 @@ mod tests {
             "highlight.js",
             r#"hljs.registerLanguage("rust",e);hljs.registerLanguage("bash",{aliases:["sh","zsh"]});"#,
         );
-        write("own.js", r#"hljs.registerAliases(["cuda"], { languageName: "cpp" });"#);
-        let page = |language| format!("<pre><code class=\"language-{language} hljs\">x</code></pre>");
+        write(
+            "own.js",
+            r#"hljs.registerAliases(["cuda"], { languageName: "cpp" });"#,
+        );
+        let page =
+            |language| format!("<pre><code class=\"language-{language} hljs\">x</code></pre>");
         for language in ["rust", "sh", "cuda"] {
             write("a.html", &page(language));
             assert_eq!(findings(built.path()).unwrap(), [""; 0], "{language}");
@@ -74,7 +80,10 @@ mod tests {
         write("print.html", &page("ptx"));
         let found = findings(built.path()).unwrap();
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].starts_with("a.html: ") && found[0].ends_with("found `ptx`"), "{found:?}");
+        assert!(
+            found[0].starts_with("a.html: ") && found[0].ends_with("found `ptx`"),
+            "{found:?}"
+        );
         fs::remove_file(built.path().join("highlight.js")).unwrap();
         assert!(findings(built.path()).is_err());
     }

@@ -45,6 +45,28 @@ fn an_exercise_stands_in_a_chapter_that_there_is() {
     }
 }
 
+/// A reader who solves exercises by number never turns back to an earlier chapter.
+#[test]
+fn exercises_are_numbered_in_the_order_of_the_book() {
+    let summary = repository().join("book/chapters/SUMMARY.md");
+    let summary = fs::read_to_string(summary).unwrap();
+    let place = |exercise: &Exercise| {
+        let link = format!("]({})", exercise.spec.chapter);
+        let found = summary.find(&link);
+        found.unwrap_or_else(|| panic!("{}: SUMMARY.md has no {link}", exercise.id))
+    };
+    for pair in all().windows(2) {
+        assert!(
+            place(&pair[0]) <= place(&pair[1]),
+            "{} is of {}, and {} of {}, which comes earlier in the book",
+            pair[0].id,
+            pair[0].spec.chapter,
+            pair[1].id,
+            pair[1].spec.chapter
+        );
+    }
+}
+
 /// A hint must not contain the right prediction.
 #[test]
 fn hints_predict_nothing() {
