@@ -154,7 +154,12 @@ fn a_forgotten_step_is_an_endless_loop() {
 fn a_kernel_that_takes_long_ends_with_one_line() {
     let exercise = &named("guard");
     let read = "    mov.u32         %size, %ntid.x;\n";
-    for turns in ["40000", "100000000"] {
+    // The launch, the block or the whole check takes too long; the last one only on a slow machine.
+    for (turns, limits) in [
+        ("95000", &["endless"][..]),
+        ("100000000", &["endless"]),
+        ("60000", &["endless", "time", "none"]),
+    ] {
         let slow = format!(
             "{read}    mov.u32         %i, 0;\nslow:\n    ld.param.u64    %x, [param_x];\n    \
              ld.global.f32   %value, [%x];\n    add.u32         %i, %i, 1;\n    \
@@ -165,18 +170,14 @@ fn a_kernel_that_takes_long_ends_with_one_line() {
         let begin = std::time::Instant::now();
         let outcome = Desk::new().check(exercise, "slow", text).unwrap();
         let seconds = begin.elapsed().as_secs_f32();
-        println!("{turns} turns: {seconds:.1} s");
-        let limit = 20.;
-        match outcome {
-            Ok(_) => assert!(turns == "40000"),
-            Err(failure) => {
-                let by = failure.by.to_string();
-                assert!(["endless", "time"].contains(&&*by), "{}", failure.line);
-                assert_eq!(failure.line.lines().count(), 1);
-            }
-        }
+        let (by, line) = match outcome {
+            Ok(_) => ("none".to_owned(), String::new()),
+            Err(failure) => (failure.by.to_string(), failure.line),
+        };
+        assert!(limits.contains(&&*by), "{turns} turns: {by}: {line}");
+        assert!(!line.contains('\n'), "{line}");
         // Other tests run meanwhile.
-        assert!(seconds < 2. * limit, "{turns} turns: {seconds} s");
+        assert!(seconds < 40., "{turns} turns: {seconds} s");
     }
 }
 

@@ -83,6 +83,9 @@ fn entries(ran: &[Ran]) -> BTreeSet<&String> {
     ran.iter().flat_map(|ran| &ran.entries).collect()
 }
 
+/// Time limit of a timing, over that of a check.
+const TO_TIME: u32 = 3;
+
 /// Limit of a method's address space in bytes.
 const MEMORY: u64 = 8 << 30;
 
@@ -103,8 +106,9 @@ impl<'l> Checker<'l> {
     pub fn check(&self, method: &str, seed: u64) -> Result<Checked> {
         let file = self.folder.path().join(format!("{method}.json"));
         let seed_text = seed.to_string();
-        let ended = self.child(&["run", self.level.name(), method, &seed_text], &file)?;
-        if let Some(line) = self.refused(method, &ended, &file) {
+        let args = ["run", self.level.name(), method, &seed_text];
+        let ended = self.child(&args, &file, self.limit)?;
+        if let Some(line) = self.refused(method, &ended, &file, self.limit) {
             return Ok(Err(line));
         }
         let ran: Vec<Ran> = match child::read(&file) {
@@ -156,8 +160,10 @@ impl<'l> Checker<'l> {
         let numbers: Vec<String> = levels.iter().map(u8::to_string).collect();
         let mut args = vec!["time", self.level.name(), method];
         args.extend(numbers.iter().flat_map(|number| ["--level", number]));
-        let ended = self.child(&args, &file)?;
-        match self.refused(method, &ended, &file) {
+        // All of these levels run, too, one after the other.
+        let limit = TO_TIME * self.limit;
+        let ended = self.child(&args, &file, limit)?;
+        match self.refused(method, &ended, &file, limit) {
             Some(line) => Ok(Err(line)),
             None => {
                 Ok(child::read(&file)
@@ -176,17 +182,19 @@ impl<'l> Checker<'l> {
         let samples = samples.to_string();
         let mut args = vec!["compare", self.level.name(), "--samples", &samples];
         args.extend(instead.iter().flat_map(|method| ["--instead", *method]));
-        let ended = self.child(&args, &file)?;
-        Ok(match self.refused("whole models", &ended, &file) {
-            Some(line) => Err(line),
-            None => Ok(file),
-        })
+        let ended = self.child(&args, &file, self.limit)?;
+        Ok(
+            match self.refused("whole models", &ended, &file, self.limit) {
+                Some(line) => Err(line),
+                None => Ok(file),
+            },
+        )
     }
 
     /// Runs the program with the level in it; the one place where code of a learner starts.
-    fn child(&self, args: &[&str], file: &Path) -> Result<Outcome> {
+    fn child(&self, args: &[&str], file: &Path, limit: Duration) -> Result<Outcome> {
         let mut command = Command::new(self.program);
-        let mut limits = Limits::new(self.limit).open_files(1024).file_size(1 << 30);
+        let mut limits = Limits::new(limit).open_files(1024).file_size(1 << 30);
         // The driver of a GPU takes more address space than there is memory.
         limits = limits.memory(if cfg!(feature = "cuda") {
             u64::MAX
@@ -230,8 +238,14 @@ impl<'l> Checker<'l> {
     }
 
     /// The line about a process that did not end well, or that wrote to stdout.
-    fn refused(&self, method: &str, ended: &Outcome, file: &Path) -> Option<String> {
-        let limit = self.limit.as_secs_f32();
+    fn refused(
+        &self,
+        method: &str,
+        ended: &Outcome,
+        file: &Path,
+        limit: Duration,
+    ) -> Option<String> {
+        let limit = limit.as_secs_f32();
         match ended.killed {
             Some(Killed::Time | Killed::Cpu) => {
                 let what = format!("expected it to end within {limit} s, found it still running");
