@@ -65,6 +65,11 @@ const OTHERS: [(&str, RGBColor, Shape); 15] = [
         RGBColor(60, 42, 24),
         Shape::Circle,
     ),
+    (
+        "PyTorch compile max-autotune pdl",
+        RGBColor(36, 24, 12),
+        Shape::Square,
+    ),
     ("PyG", RGBColor(205, 195, 180), Shape::Square),
     ("candle", RGBColor(86, 180, 233), Shape::Square),
     ("cuBLAS", RGBColor(86, 180, 233), Shape::Square),

@@ -138,6 +138,7 @@ mod tests {
             "PyTorch compile reduce-overhead",
             "PyTorch compile max-autotune",
             "PyTorch compile max-autotune graph",
+            "PyTorch compile max-autotune pdl",
             "PyG",
         ];
         assert_eq!(results().not_tried(), expected);

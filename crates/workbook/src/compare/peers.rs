@@ -58,6 +58,8 @@ pub enum Mode {
     MaxAutotune,
     /// The code of max-autotune in a CUDA graph recorded by hand, without guards before the launch.
     MaxAutotuneGraph,
+    /// The same, with kernels that start before the one before has ended: programmatic dependent launch.
+    MaxAutotunePdl,
     /// Op by op with the layers of PyTorch Geometric; the graph transformer only.
     Pyg,
 }
@@ -77,6 +79,7 @@ impl Mode {
                 Self::ReduceOverhead,
                 Self::MaxAutotune,
                 Self::MaxAutotuneGraph,
+                Self::MaxAutotunePdl,
                 Self::Pyg,
             ]
         }
