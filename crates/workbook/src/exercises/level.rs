@@ -14,6 +14,7 @@ mod rung;
 mod scratch;
 mod simulated;
 mod texts;
+mod traffic;
 mod watch;
 
 use std::path::PathBuf;

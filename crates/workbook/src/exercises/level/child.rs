@@ -15,11 +15,12 @@ use levels::{Level, Name};
 use models::trace::count_tensors;
 use models::trace::profile::Spread;
 use serde::{Deserialize, Serialize};
-use simt::{Options, Report};
+use simt::Options;
 
 use super::calls::{COUNTED, Call, Draw, ODD, Sizes, TIMED, left};
 use super::check::difference;
 use super::oracle;
+use super::traffic::most;
 
 /// dtypes of the calls.
 pub const DTYPES: [DType; 2] = [DType::F32, DType::BF16];
@@ -146,26 +147,6 @@ pub fn observe(call: &Call, ops: &Level) -> Result<Ran> {
         Err(error) => ran.error = Some(first_line(&error)),
     }
     Ok(ran)
-}
-
-/// The line that moves the most bytes in all launches of its kernel.
-fn most(reports: &[Report]) -> Option<Found> {
-    let mut bytes: BTreeMap<(&str, u32), (u64, &simt::Line)> = BTreeMap::new();
-    for report in reports {
-        for line in &report.lines {
-            let (sum, _) = bytes.entry((&report.entry, line.line)).or_insert((0, line));
-            *sum += 32 * line.counts.global_sectors();
-        }
-    }
-    // Of several with the same bytes, the first.
-    let most = bytes.into_iter().rev().max_by_key(|(_, (sum, _))| *sum);
-    let ((entry, line), (sum, of)) = most.filter(|(_, (sum, _))| *sum > 0)?;
-    Some(Found {
-        entry: entry.to_owned(),
-        source: of.source.clone(),
-        line,
-        what: format!("`{}` moves {sum} bytes", of.form),
-    })
 }
 
 fn output(y: &Tensor) -> Result<Output> {

@@ -14,6 +14,7 @@ use super::check::{Checker, Right, at, counts_of};
 use super::child::{self, Times};
 use super::milestones::{self, Milestone, Milestones, Progress, State};
 use super::texts::Texts;
+use super::traffic::in_kernel;
 
 /// Time limit of a method's check, and of its timing, in seconds.
 pub const LIMIT: f32 = 20.;
@@ -230,30 +231,18 @@ impl Rung {
                     ..State::default()
                 },
                 "steps" => milestones::steps(right.counts, level1),
-                "traffic" => milestones::traffic(right, minimum),
+                "traffic" => in_kernel(method, right, milestones::traffic(right, minimum)),
                 _ => continue,
             };
-            let most = right.most.as_ref().filter(|_| {
-                milestone.kind == "traffic" && right.left.is_none() && right.counts.launches > 0
-            });
-            let state = match most {
-                Some(most) if !state.passed => {
-                    let line = format!(
-                        "{}: {method}: traffic: {}, most of them here: {}",
-                        most.place, state.line, most.what
-                    );
-                    State { line, ..state }
-                }
-                _ => self.placed(&milestone, state),
-            };
-            progress.insert(milestone.key(), state);
+            progress.insert(milestone.key(), self.placed(&milestone, state));
         }
         Ok(())
     }
 
     /// The state of a milestone that is not reached names the method's file and line.
     fn placed(&self, milestone: &Milestone, state: State) -> State {
-        if state.passed {
+        let place = format!(": {}: {}: ", milestone.method, milestone.kind);
+        if state.passed || state.line.contains(&place) {
             return state;
         }
         let what = format!("{}: {}", milestone.kind, state.line);
@@ -270,8 +259,7 @@ impl Rung {
             if let Some(level) = level.filter(is_timed) {
                 let key = milestone.key();
                 let state = milestones::faster(times, level).after(progress.get(&key));
-                let state = self.placed(&milestone, state);
-                progress.insert(key, state);
+                progress.insert(key, self.placed(&milestone, state));
             }
         }
     }
