@@ -45,7 +45,7 @@ const LEVELS: [(RGBColor, RGBColor, Shape); 5] = [
 ];
 
 /// Looks of other systems: other frameworks in greys and browns, libraries and limits.
-const OTHERS: [(&str, RGBColor, Shape); 15] = [
+const OTHERS: [(&str, RGBColor, Shape); 16] = [
     ("PyTorch", RGBColor(150, 150, 150), Shape::Circle),
     ("PyTorch eager", RGBColor(150, 150, 150), Shape::Circle),
     ("PyTorch graph", RGBColor(95, 95, 95), Shape::Square),
