@@ -336,7 +336,7 @@ impl Generate {
         }
     }
 
-    /// The prompt's keys and values, and `count` places behind them.
+    /// The prompt's keys and values, and `count` places after them.
     fn read_prompt(&mut self) -> Result<Vec<KvCache>> {
         let t = self.prompt.dim(1)?;
         let mut caches = self.model.caches(1, t + self.count)?;

@@ -270,7 +270,7 @@ impl Decoder {
         }
     }
 
-    /// Launches a step, and behind it the copy of the token that it chooses.
+    /// Launches a step, and after it the copy of the token that it chooses.
     fn choose(&mut self, ops: &dyn Ops, model: &LanguageModel) -> Result<()> {
         self.step(ops, model)?;
         match &mut self.readback {

@@ -17,7 +17,7 @@ pub fn most(reports: &[Report]) -> Option<Found> {
             *sum += 32 * line.counts.global_sectors();
         }
     }
-    // Of several with the same bytes, the first.
+    // If several have the same bytes, it is the first.
     let most = bytes.into_iter().rev().max_by_key(|(_, (sum, _))| *sum);
     let ((entry, line), (sum, of)) = most.filter(|(_, (sum, _))| *sum > 0)?;
     Some(Found {
