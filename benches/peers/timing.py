@@ -1,8 +1,9 @@
 """Times of a forward pass, measured as `workbook compare` measures the levels.
 
 A sample is one run of a job: one forward pass, or the steps of a decode, the device done with each before the next
-begins; where the device chooses the tokens, the host queues all steps and waits once. The modes take turns, so that a machine that grows warm or busy hits all alike; a short run is made twice, and the
-second is the sample, so that no mode finds in the caches what another has left.
+begins; where the device chooses the tokens, the host queues all steps and waits once. The modes take turns, so that a
+machine that grows warm or busy hits all alike; a short run is made twice, and the second is the sample, so that no mode
+finds in the caches what another has left.
 """
 
 import statistics

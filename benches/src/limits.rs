@@ -26,7 +26,7 @@ const SIDE: [usize; 2] = [1024, 8192];
 /// matmuls are in `dtype`; a CPU computes in f32 only.
 ///
 /// # Errors
-/// Measures both limits of the device.
+/// If the device cannot allocate the buffers, or an operation on it fails.
 pub fn measure(device: &Device, dtype: DType) -> Result<Limits> {
     let timer = Timer::new(device)?;
     Ok(Limits {

@@ -75,12 +75,12 @@ fn counter(name: &str, counts: &Counts) -> Option<f64> {
         "global_load_sectors" | "global_store_sectors" => counts.global_atomic_sectors,
         "global_load_ideal" | "global_store_ideal" => counts.global_atomic_ideal,
         // Wavefronts of atomics are not counted; each request has one at least.
-        "shared_load_requests" | "shared_load_wavefronts" | "shared_load_ideal" => {
-            counts.shared_atomic_requests
-        }
-        "shared_store_requests" | "shared_store_wavefronts" | "shared_store_ideal" => {
-            counts.shared_atomic_requests
-        }
+        "shared_load_requests"
+        | "shared_load_wavefronts"
+        | "shared_load_ideal"
+        | "shared_store_requests"
+        | "shared_store_wavefronts"
+        | "shared_store_ideal" => counts.shared_atomic_requests,
         _ => 0,
     };
     let value = values.get(name).and_then(Value::as_f64)?;

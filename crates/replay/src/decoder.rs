@@ -239,7 +239,7 @@ impl Decoder {
         if goes_ahead {
             self.choose(ops, model)?;
         }
-        let next = self.awaited()?;
+        let next = self.readback()?.wait()?;
         if goes_ahead {
             self.ahead = Some(next);
         } else {
@@ -273,16 +273,13 @@ impl Decoder {
     /// Launches a step, and after it the copy of the token that it chooses.
     fn choose(&mut self, ops: &dyn Ops, model: &LanguageModel) -> Result<()> {
         self.step(ops, model)?;
-        match &mut self.readback {
-            Some(readback) => readback.queue(&self.ids),
-            None => bail!("a decoder that chooses: expected memory for its tokens, found none"),
-        }
+        let ids = self.ids.clone();
+        self.readback()?.queue(&ids)
     }
 
-    /// The token of the oldest step that the host has not read.
-    fn awaited(&mut self) -> Result<u32> {
+    fn readback(&mut self) -> Result<&mut Readback> {
         match &mut self.readback {
-            Some(readback) => readback.wait(),
+            Some(readback) => Ok(readback),
             None => bail!("a decoder that chooses: expected memory for its tokens, found none"),
         }
     }

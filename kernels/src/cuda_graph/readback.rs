@@ -11,13 +11,13 @@ use candle_core::{DType, Device, Result, Tensor};
 use crate::error::mismatch;
 use crate::launch::address;
 
-/// What a slot holds until its copy has arrived.
+/// The value of a slot before its copy has arrived.
 const PENDING: u32 = u32::MAX;
 
 /// Polls of a slot between two questions to the driver, whether a kernel has failed.
 const POLLS: u32 = 1 << 16;
 
-/// Copies of a u32 in page-locked memory, of which two may be under way.
+/// Page-locked memory for copies of a u32. Two copies may be under way.
 pub struct Readback {
     stream: Arc<CudaStream>,
     slots: PinnedHostSlice<u32>,
@@ -82,8 +82,7 @@ impl Readback {
         // SAFETY: the slot is an aligned word that lives as long as `self`.
         let slot = unsafe { AtomicU32::from_ptr(self.slot(self.read)?) };
         let value = loop {
-            let arrived = |_: &u32| slot.load(Acquire) != PENDING;
-            if (0..POLLS).any(|i| arrived(&i)) {
+            if (0..POLLS).any(|_| slot.load(Acquire) != PENDING) {
                 break slot.load(Acquire);
             }
             // SAFETY: the stream is alive.

@@ -12,7 +12,7 @@ use super::{Arg, Launch};
 #[derive(Debug, Default)]
 pub struct TouchedBytes(Vec<Kept>);
 
-/// What is known of a storage.
+/// The sectors of one storage that launches touched, and its bytes after the last write.
 #[derive(Debug)]
 struct Kept {
     key: usize,

@@ -27,8 +27,8 @@ pub struct Library {
     pub native: Vec<String>,
 }
 
-/// The library as cargo names it, run with `arguments`: this takes a moment if it is built, and cargo is asked once. If cargo cannot be asked, the libraries
-/// by name next to the running program, the newest first; a note says so.
+/// The library as cargo names it, run with `arguments`: this takes a moment if it is built, and cargo is asked once. If
+/// cargo cannot be asked, the libraries by name next to the running program, the newest first; a note says so.
 ///
 /// # Errors
 /// There is no library.
