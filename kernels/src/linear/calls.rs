@@ -20,8 +20,8 @@ const SHAPES: [[usize; 3]; 6] = [
 /// M, N, K of few rows, for level 5's split over K.
 const FEW: [[usize; 3]; 3] = [[1, 65, 96], [1, 64, 520], [4, 33, 1032]];
 
-/// N, K of one row, for level 5's kernels with a whole row of w in flight: one for each, and one that f32 has none for.
-const IN_FLIGHT: [[usize; 2]; 4] = [[65, 512], [33, 760], [34, 1536], [9, 4096]];
+/// N, K of one row, for level 5's kernels with a whole row of w in flight: one for each.
+const IN_FLIGHT: [[usize; 2]; 5] = [[65, 512], [33, 760], [34, 1536], [9, 2048], [5, 8192]];
 
 /// N, K of one row with its norm: one for each kernel of `norm_gemv.cu`.
 const ROWS: [[usize; 2]; 3] = [[65, 512], [33, 760], [34, 1536]];
@@ -62,11 +62,10 @@ pub fn add(list: &mut List) {
         }
     }
     for [n, k] in IN_FLIGHT {
-        let dtypes = if k > 1536 { &BOTH[1..] } else { &BOTH };
         list.kernel(
             "linear_level5_row_gemv",
             5,
-            dtypes,
+            &BOTH,
             &format!("1×{n}×{k}"),
             move |i| {
                 let (x, w) = operands(i, [1, n, k])?;

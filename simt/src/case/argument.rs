@@ -23,7 +23,7 @@ pub(super) const MAX_BYTES: u64 = 1 << 30;
 /// | `hex:0a0b0c0d` | a struct, by its bytes |
 /// | `f32:4096:random` | the address of a buffer of that many numbers, and its contents: see [`Fill`] |
 /// | `f32:64x64:random` | the same with a shape, which a saved file keeps |
-/// | `u32:[0,3,5]`, `u32:[100*0,4]`, `f32:FILE.npy` | a buffer as long as its content |
+/// | `u32:[0,3,5]`, `u32:[100*0,4]`, `u8:[0x0a22ff]`, `f32:FILE.npy` | a buffer as long as its content |
 /// | `f32:4096:zeros@16` | an address inside a buffer: of element 16 |
 /// | `same:0`, `same:0@16` | an address in the buffer of argument 0, offset in its elements |
 #[derive(Debug, Clone, PartialEq)]

@@ -1,4 +1,4 @@
-//! Lists of numbers: `0,3,5`, or `100*0,4` with a repeat count.
+//! Lists of numbers: `0,3,5`, `100*0,4` with a repeat count, or bytes in hexadecimal, `0x0a22ff,0`.
 
 use super::element::Element;
 
@@ -11,6 +11,10 @@ const MANY: usize = 3;
 pub fn parse(element: Element, text: &str) -> Option<Vec<u64>> {
     let mut all = vec![];
     for part in text.split(',') {
+        if let Some(digits) = hex_of(element, part) {
+            all.extend(bytes(digits).filter(|bytes| bytes.len() <= MOST - all.len())?);
+            continue;
+        }
         let (count, number) = part.split_once('*').unwrap_or(("1", part));
         let count: usize = count.parse().ok().filter(|n| *n <= MOST - all.len())?;
         all.resize(all.len() + count, element.parse(number)?);
@@ -18,8 +22,34 @@ pub fn parse(element: Element, text: &str) -> Option<Vec<u64>> {
     Some(all)
 }
 
-/// Formats a list as `parse` reads it.
+/// The hexadecimal digits of a part such as `0x0a22ff`.
+fn hex_of(element: Element, part: &str) -> Option<&str> {
+    part.strip_prefix("0x").filter(|_| element == Element::U8)
+}
+
+/// One value for each two digits.
+fn bytes(digits: &str) -> Option<Vec<u64>> {
+    if digits.is_empty() || !digits.len().is_multiple_of(2) {
+        return None;
+    }
+    let digit = |d: &u8| char::from(*d).to_digit(16).map(u64::from);
+    let pair = |pair: &[u8]| Some(16 * digit(&pair[0])? + digit(&pair[1])?);
+    digits.as_bytes().chunks(2).map(pair).collect()
+}
+
+/// Formats a list as `parse` reads it: bytes in hexadecimal where that is shorter.
 pub fn text(element: Element, values: &[u64]) -> String {
+    let decimal = in_decimal(element, values);
+    if element == Element::U8 && 2 + 2 * values.len() < decimal.len() {
+        return values.iter().fold("0x".to_owned(), |mut text, byte| {
+            text.push_str(&format!("{byte:02x}"));
+            text
+        });
+    }
+    decimal
+}
+
+fn in_decimal(element: Element, values: &[u64]) -> String {
     let run = |run: &[u64]| {
         let number = element.text(run[0]);
         match run.len() {

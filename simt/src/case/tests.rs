@@ -64,6 +64,7 @@ fn buffers_have_the_contents_they_ask_for() {
     assert_eq!(floats("--arg f32:[1,3*-2,0]"), [1., -2., -2., -2., 0.]);
     let bytes = |line: &str| operands(line).unwrap().buffers[0].bytes.clone();
     assert_eq!(bytes("--arg u8:3:iota"), [0, 1, 2]);
+    assert_eq!(bytes("--arg u8:[0x0aff10,7,0x09]"), [10, 255, 16, 7, 9]);
     assert_eq!(bytes("--arg bf16:2:1"), [0x80, 0x3f, 0x80, 0x3f]);
     assert_eq!(bytes("--arg i16:[-1,2]"), [255, 255, 2, 0]);
     let poison = &operands("--arg f32:2:poison").unwrap().buffers[0];
@@ -284,6 +285,8 @@ fn equal_numbers_in_a_row_get_a_repeat_count() {
         ("u32:[7,7,7,7,1,1,0]", "u32:[4*7,1,1,0]"),
         ("f32:[3*NaN,-0.0,0.0]", "f32:[3*NaN,-0.0,0.0]"),
         ("bf16:[2*1,1]", "bf16:[3*1.0]"),
+        ("u8:[200,100,33,4]", "u8:[0xc8642104]"),
+        ("u8:[9*200,1]", "u8:[9*200,1]"),
     ] {
         let argument: Argument = text.parse().unwrap();
         assert_eq!(argument.to_string(), shown);
@@ -295,6 +298,10 @@ fn equal_numbers_in_a_row_get_a_repeat_count() {
         "u32:[*1]",
         "u32:[2*]",
         "u32:[-1*2]",
+        "u8:[0x]",
+        "u8:[0x123]",
+        "u8:[0x1g]",
+        "u16:[0x010203]",
     ] {
         assert!(text.parse::<Argument>().is_err(), "{text}");
     }

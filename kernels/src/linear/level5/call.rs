@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use candle_core::{DType, Result, Tensor};
+use candle_core::{Result, Tensor};
 use operands::Linear;
 
 use super::{REGISTRY, Run};
@@ -117,12 +117,12 @@ impl<'a> Call<'a> {
     }
 }
 
-/// The kernel for one row of bf16 in a chain, where launches overlap: the one that has all of a row of w in flight before it
+/// The kernel for one row in a chain, where launches overlap: the one that has all of a row of w in flight before it
 /// waits. The table is measured on launches that wait for each other, where another kernel may be the fastest.
 fn in_chain(p: &Problem, facts: &Facts) -> Option<Picked<'static, Run>> {
     const WHY: &str = "one row in a chain: its weights load while the kernel before still runs";
     let overlaps = is_chained() && facts.at_least((9, 0));
-    if !overlaps || p.dtype != DType::BF16 {
+    if !overlaps {
         return None;
     }
     let mut entries = REGISTRY.entries.iter();

@@ -1,7 +1,7 @@
 //! Level 5: the kernel that was the fastest for this shape on this device.
 //!
 //! The registry has level 4's kernels one by one, a GEMV that splits K (`gemv_split.cu`), one with a whole row in flight
-//! (`row_gemv.cu`), which a decode step in a chain runs in bf16 by a fixed rule, tiles on tensor cores for f32
+//! (`row_gemv.cu`), which a decode step in a chain runs by a fixed rule, tiles on tensor cores for f32
 //! as well (`mma.cu`) and on Hopper's (`wgmma.cu`), the small tiles of `matmul`, and NVIDIA's libraries: cuBLAS through
 //! candle, cuBLASLt with the bias and the residual in its epilogue. The kernel of `gelu` follows cuBLASLt's matmul,
 //! because cuBLASLt's GELU is the one with tanh, and this one has erf. On a CPU: level 4's panels, by one thread or by all.
@@ -48,7 +48,7 @@ pub enum Run {
     Gemv,
     /// A few rows of x, K split over the warps of a block: `gemv_split.cu`, in tables `linear_level5_split_1` and `_4`.
     GemvSplit(GemvSplit),
-    /// One row of x, one warp per row of w with all of it in flight: `row_gemv.cu`, in tables `linear_level5_row_gemv`.
+    /// One row of x, all of a row of w in flight: `row_gemv.cu`, in tables `linear_level5_row_gemv`.
     RowGemv,
     /// A tile on tensor cores; in f32 each product is three of TF32: `mma.cu`, in tables such as
     /// `linear_tf32x3_level5_128x64`.

@@ -10,7 +10,8 @@
 //     Each warp repeats the norm's arithmetic: 3·K operations next to 2·R·K of its R rows of w.
 //   - Loads first, conversions last: a lane requests all of its chunks of w, g and x before it unpacks one, so the row
 //     waits for memory once. Level 4 goes through K in steps of two chunks, each of which waits.
-//   - The warps of an SM share x in L1: all of the GPU read the same 1 KB, and L2 answers one after the other.
+//   - The warps of an SM share x and g in L1: all of the GPU read the same 1 KB, and L2 answers one after the other. A head
+//     of 128,256 rows would read as many bytes of g from L2 as it has weights.
 //   - R rows per warp: more in flight, and fewer warps that repeat the norm. A large w, such as the head's, has more.
 //
 // Prediction: one trip to memory, the shuffles and the launch: about 2 µs for w of a few MB, instead of 2.4 for the norm
@@ -47,7 +48,7 @@ __device__ __forceinline__ void norm_gemv(const T *x, const T *g, const T *w, Ep
 #pragma unroll
   for (int j = 0; j < ROWS; j++)
     load_row(load16_at_once, w + (size_t(j / R) * n + min(column + j % R, n - 1)) * k, w_chunks[j]);
-  load_row(load16_at_once, g, g_chunks);
+  load_row(load16_through_l1, g, g_chunks);
   wait_for_previous();
   if (!EARLY) let_next_start();
   load_row(load16_through_l1, x, x_chunks);
@@ -111,5 +112,5 @@ NORM_LINEAR(norm_linear_bf16_level5_3, bf16, 3, 3, 8)
 NORM_LINEAR(norm_linear_bf16_level5_3_tall, bf16, 3, 8, 4)
 NORM_SWIGLU(norm_swiglu_bf16_level5_3, bf16, 3, 2, 8)
 
-NORM_LINEAR(norm_linear_bf16_level5_8, bf16, 8, 1, 4)
+NORM_LINEAR(norm_linear_bf16_level5_8, bf16, 8, 2, 4)
 NORM_SWIGLU(norm_swiglu_bf16_level5_8, bf16, 8, 1, 4)

@@ -68,7 +68,7 @@ const BF16: [NormGemv; 3] = [
     },
     NormGemv {
         chunks: 8,
-        linear: Kernel("norm_linear_bf16_level5_8", 1, 4),
+        linear: Kernel("norm_linear_bf16_level5_8", 2, 4),
         tall: None,
         swiglu: Kernel("norm_swiglu_bf16_level5_8", 1, 4),
     },
