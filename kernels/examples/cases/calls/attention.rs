@@ -158,7 +158,7 @@ pub fn causal(draw: &mut Draw, dtype: DType, shape: &Shape, level: usize) -> Res
     if d <= 128 {
         match level {
             3 => attention::level3::causal_attention(&q, &cache, position)?,
-            5 => attention::level5::prompt_attention(&q, &cache, position)?,
+            5 => attention::level5::causal_attention(&q, &cache, position)?,
             _ => attention::level4::causal_attention(&q, &cache, position)?,
         };
     }
@@ -179,7 +179,7 @@ fn append(
     let (cos, sin) = (angles.get(0)?, angles.get(1)?);
     let append = match level {
         3 => rope::level3::rope_append,
-        5 => rope::level5::prompt_rope_append,
+        5 => rope::level5::rope_append,
         _ => rope::level4::rope_append,
     };
     append(&q, &k, &v, &cos, &sin, cache, position)

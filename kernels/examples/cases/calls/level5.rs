@@ -239,8 +239,8 @@ fn decode(draw: &mut Draw, dtype: DType, step: Shape) -> Result<()> {
             cache: &at,
         };
         attend::attention_step_with_info(&step)?;
-        let q = rope::level5::rope_append(&q, &k, &v, &cos, &sin, &at)?;
-        attend::causal_attention(&q, &at)?;
+        let q = rope::level5::rope_append_step(&q, &k, &v, &cos, &sin, &at)?;
+        attend::causal_attention_step(&q, &at)?;
     }
     shared.map_or(Ok(()), |shared| shared.advance(tokens))
 }
@@ -286,7 +286,7 @@ fn rotate([q, k, v]: [&Tensor; 3], [cos, sin]: [&Tensor; 2], position: usize) ->
     let inner = attention::Cache::new(batch, capacity, kv_heads, d, q.dtype(), q.device())?;
     let mut cache = attend::Cache::new(inner, attend::Position::new(q.device())?);
     if let Some(at) = cache.on_device(q, position)? {
-        rope::level5::rope_append(q, k, v, cos, sin, &at)?;
+        rope::level5::rope_append_step(q, k, v, cos, sin, &at)?;
     }
     Ok(())
 }
