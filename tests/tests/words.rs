@@ -7,6 +7,8 @@
 mod book;
 #[path = "words/comments.rs"]
 mod comments;
+#[path = "words/kernels.rs"]
+mod kernels;
 #[path = "words/literals.rs"]
 mod literals;
 #[path = "words/prose.rs"]
