@@ -21,7 +21,7 @@ const PRODUCTS: [[usize; 4]; 17] = [
     [5, 9, 16, 16],
     [1, 64, 64, 0],
     [1, 16, 20, 300],
-    // Rests of K by 4, of the first piece of K and of those behind it.
+    // Rests of K by 4, of the first piece of K and of those after it.
     [1, 3, 5, 1],
     [1, 6, 9, 6],
     [1, 17, 18, 131],
@@ -207,7 +207,7 @@ fn prompts(draw: &mut Draw) -> Result<()> {
     Ok(())
 }
 
-/// Tokens behind `position`, which the device knows; the keys and values before them are level 4's.
+/// Tokens from `position` on, which the device knows; the keys and values before them are level 4's.
 fn decode(draw: &mut Draw, dtype: DType, step: Shape) -> Result<()> {
     let (tokens, position, d) = (step.tokens, step.position, step.d);
     let device = Device::Cpu;

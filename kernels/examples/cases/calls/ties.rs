@@ -155,7 +155,7 @@ fn patches(dtype: DType) -> Result<()> {
     Ok(())
 }
 
-/// 127 + 127 + 4 ∓ 1, with weights ±1 whose scale is 1, and 127 the greatest: q is x.
+/// 127 + 127 + 4 ∓ 1, with weights ±1 whose scale is 1, and 127 the maximum: q is x.
 fn ternary(dtype: DType) -> Result<()> {
     for m in [1, 5] {
         let mut x = vec![127., 127., 4., 1.];

@@ -21,7 +21,7 @@ struct DecodeLayout {
   static constexpr int LANES_PER_ROW = LANES_PER_GROUP / ROWS; // neighbours in a group with scores of one row
 };
 
-// What the lanes of a warp, and in the end the warps of a block, exchange.
+// State that the lanes of a warp, and in the end the warps of a block, exchange.
 template <typename T, int D, int ROWS>
 struct Shared {
   using Layout = DecodeLayout<T, D, ROWS>;
