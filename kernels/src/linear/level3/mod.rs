@@ -12,7 +12,7 @@ use candle_core::{Result, Tensor};
 use operands::Linear;
 use trace::span;
 
-use super::{Shape, cpu};
+use super::cpu;
 use crate::element::dispatch;
 use crate::launch::on_cpu;
 
