@@ -51,7 +51,7 @@ units=$(programs test --no-run --lib | grep '^test-kernels ')
 while read -r name path; do cp "$path" "$stage/bin/$name"; done <<<"$all"$'\n'"$units"
 strip "$stage"/bin/*
 
-# What they read. Tracked files only: nothing of this machine travels.
+# Files that they read. Tracked ones only: nothing of this machine travels.
 git ls-files benches/peers models/tiny crates/cli/pictures tests/goldens models/src/ops.rs 'levels/*/src/ops.rs' 'kernels/src/*.cu' 'kernels/src/*.cuh' \
   'kernels/generated/*.ptx' README.md ARCHITECTURE.md Cargo.toml '*/Cargo.toml' |
   grep -v "^tests/.*\.py$" | tar -cf - -T - | tar -xf - -C "$stage"

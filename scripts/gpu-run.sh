@@ -63,15 +63,16 @@ case $what in
     # a process of its own: memory that one thread gave back and another took, initcheck calls never written
     # while kernels of the first are still under way.
     export CANDLEPOWER_SANITIZE=1
+    matched=$(mktemp -u) # exists once a test has launched a kernel that the tool selects
+    export matched
     watched() { # TOOL PROGRAM TEST
-      local kernels=(--kernel-name kns=_level --kernel-name kns=_step) log
+      local kernels=(--kernel-name kns=_level --kernel-name kns=_step) log failed=0
       [ "$1" = initcheck ] && kernels=()
-      if log=$(compute-sanitizer --tool "$1" "${kernels[@]}" --require-cuda-init no --error-exitcode 1 \
-        --print-limit 20 "$2" --exact "$3" --nocapture 2>&1); then
-        return
-      fi
-      printf '== %s %s %s\n%s\n' "$@" "$log"
-      return 1
+      log=$(compute-sanitizer --tool "$1" "${kernels[@]}" --require-cuda-init no --error-exitcode 1 \
+        --print-limit 20 "$2" --exact "$3" --nocapture 2>&1) || failed=1
+      if grep -qE 'launched \w+_(level|step)' <<<"$log"; then touch "$matched"; fi
+      [ $failed = 0 ] || printf '== %s %s %s\n%s\n' "$@" "$log"
+      return $failed
     }
     export -f watched
     named() { # PROGRAM FILTER…: names of tests, sorted
@@ -80,6 +81,7 @@ case $what in
     failed=0
     watched_any=0
     for tool in ${CANDLEPOWER_TOOLS:-memcheck racecheck initcheck synccheck}; do
+      rm -f "$matched"
       for program in bin/test-*; do
         tests=$(LC_ALL=C comm -23 <(named "$program" "$@") <(named "$program" --ignored "$@"))
         if [ -z "$tests" ]; then continue; fi
@@ -90,11 +92,15 @@ case $what in
           failed=1
         fi
       done
+      if [ $watched_any = 0 ]; then
+        echo "run.sh sanitize: expected a part of a test's name, found '$*'" >&2
+        exit 2
+      elif [ ! -e "$matched" ]; then
+        echo "run.sh sanitize: $tool: expected launches of kernels with _level or _step in their names, found none" >&2
+        exit 2
+      fi
     done
-    if [ $watched_any = 0 ]; then
-      echo "run.sh sanitize: expected a part of a test's name, found '$*'" >&2
-      exit 2
-    fi
+    rm -f "$matched"
     exit $failed ;;
   measure)
     if [ $# = 0 ]; then

@@ -20,7 +20,7 @@ import shutil
 import subprocess
 import sys
 
-# What the simulator calls it: the counter that says so.
+# The simulator's name of a value, and the counter that has it.
 METRICS = {
     "global_load_requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
     "global_load_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
@@ -30,7 +30,7 @@ METRICS = {
     "shared_store_wavefronts": "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
 }
 
-# What explains the others, where this ncu has it: ldmatrix, copies from global to shared memory, floating-point
+# Counters that explain the others, where this ncu has them: ldmatrix, copies from global to shared memory, floating-point
 # instructions, and what was executed.
 MORE = {
     "matrix_load_wavefronts": "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldsm.sum",

@@ -307,7 +307,7 @@ def main():
 
 
 if __name__ == "__main__":
-    # What an earlier run's compiler chose, it chose on the machine as it was then.
+    # An earlier run's compiler chose for the machine as it was then.
     with tempfile.TemporaryDirectory() as cache:
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = cache
         main()

@@ -110,7 +110,7 @@ def main():
         return process
 
     processes = []
-    # What an earlier run chose, it chose on the machine as it was then.
+    # An earlier run chose for the machine as it was then.
     cache = tempfile.TemporaryDirectory()
     args.cache = cache.name
     for alone in (False, True):

@@ -99,7 +99,7 @@ impl CudaGraph {
     }
 }
 
-/// Copies of one u32 at a time to the host, which reads a copy without waiting for what was queued behind it.
+/// Copies of one u32 at a time to the host, which reads a copy without waiting for what was queued after it.
 ///
 /// `to_vec1` waits for all that is queued. In a decode step that is read this way, the next step can be queued before the
 /// host has the token: the device need not wait for the host. At most two copies may be under way.
@@ -114,7 +114,7 @@ impl Readback {
         imp::Readback::new(device).map(Self)
     }
 
-    /// Queues a copy of `x`, one u32, behind what is queued, and returns at once.
+    /// Queues a copy of `x`, one u32, after what is queued, and returns at once.
     ///
     /// # Errors
     /// If `x` is something else, or two copies are under way.
@@ -122,7 +122,7 @@ impl Readback {
         self.0.queue(x)
     }
 
-    /// Waits for the oldest copy under way, and for nothing behind it. It polls: that takes a core, and a microsecond less
+    /// Waits for the oldest copy under way, and for nothing after it. It polls: that takes a core, and a microsecond less
     /// than to sleep until the driver wakes the thread.
     ///
     /// # Errors

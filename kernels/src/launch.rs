@@ -51,8 +51,8 @@ pub enum Arg<'a> {
     /// Address of a contiguous tensor that no kernel before it in the chain writes or reads, such as a layer's cache: a
     /// programmatic launch may read it before it waits, and writes it afterwards.
     Update(&'a Tensor),
-    /// A contiguous matrix of the last dimension's rows, of which Hopper's TMA (Tensor Memory Accelerator)
-    /// reads or writes boxes of this many rows and columns. Rows of a box have 64 or 128 bytes and are
+    /// A contiguous matrix of the last dimension's rows. Hopper's TMA (Tensor Memory Accelerator) reads or
+    /// writes boxes of this many rows and columns. Rows of a box have 64 or 128 bytes and are
     /// swizzled over the banks.
     Boxes(&'a Tensor, [usize; 2]),
     /// A view (B, T, H, D) for TMA: boxes of 64 channels of one head, and this many tokens.

@@ -8,17 +8,16 @@
 pub use crate::attention::Cache as Level4Cache;
 /// The rotation, the append and attention of a few queries at the device's position, in one launch or several.
 pub use crate::attention::level5::attention_step;
+/// softmax(q·kᵀ/√D)·v over a cache's keys.
+pub use crate::attention::level5::causal_attention;
 /// A [`Level4Cache`] with the position that all layers share, and what a launch at this position gets of it.
 pub use crate::attention::level5::{Cache, Position, PositionedCache};
-/// softmax(q·kᵀ/√D)·v over a cache's keys: of a few queries at the device's position, and of a prompt at the host's.
-pub use crate::attention::level5::{causal_attention, prompt_attention};
 /// The most probable token, the k most probable with their probabilities, and gelu(x), element by element.
 pub use crate::level4::{argmax, gelu, top_k};
 /// RMSNorm and x·Wᵀ + b, or silu(x·Wgᵀ) ⊙ (x·Wuᵀ), in one launch for one row of x.
 pub use crate::linear::level5::{norm_linear, norm_swiglu};
-/// Rotary position embedding of q and k, and the append of k and v to a cache: at the device's position, and of a prompt
-/// at the host's.
-pub use crate::rope::level5::{prompt_rope_append, rope_append};
+/// Rotary position embedding of q and k, and the append of k and v to a cache.
+pub use crate::rope::level5::rope_append;
 
 macro_rules! export {
     ($($(#[$doc:meta])* $folder:ident: $name:ident($($argument:tt)*) in $level3:ident $level4:ident $level:ident;)*) => {

@@ -20,7 +20,7 @@ pub fn poisoned<T>(f: impl FnOnce() -> T) -> T {
     f()
 }
 
-/// Returns a tensor on `device` of which a kernel writes every element. In a recording it is the tensor that
+/// Returns a tensor on `device`, whose every element a kernel has to write. In a recording it is the tensor that
 /// the same launch of the previous pass [wrote](cuda_graph::Buffers).
 ///
 /// # Errors

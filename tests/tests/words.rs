@@ -7,6 +7,8 @@
 mod book;
 #[path = "words/comments.rs"]
 mod comments;
+#[path = "words/kernels.rs"]
+mod kernels;
 #[path = "words/literals.rs"]
 mod literals;
 #[path = "words/prose.rs"]
@@ -55,18 +57,21 @@ const PROGRAMS: [&str; 16] = [
 ];
 
 /// Folders whose comments use these terms, too, and say first what an item is or does.
-const COMMENTS: [&str; 15] = [
+const COMMENTS: [&str; 18] = [
     "benches",
     "book/src",
     "crates/charts",
+    "crates/cli",
     "crates/data",
     "crates/occupancy",
     "crates/operands",
     "crates/readers",
     "crates/replay",
     "crates/results",
+    "crates/sandbox",
     "crates/trace",
     "crates/workbook",
+    "kernels",
     "levels",
     "models",
     "simt",

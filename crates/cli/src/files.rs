@@ -59,7 +59,7 @@ impl Output {
         })
     }
 
-    /// Checks that no two of `outputs` are one file, of which only the last would stay, and that none is one of `inputs`,
+    /// Checks that no two of `outputs` are one file, because only the last would stay, and that none is one of `inputs`,
     /// which it would replace. Devices and pipes may be.
     pub fn distinct<'o>(
         outputs: impl IntoIterator<Item = &'o Self>,

@@ -51,7 +51,7 @@ pub struct LmArgs {
     /// With --input: continue each row greedily by exactly N tokens, and also write `tokens`
     #[arg(long, value_name = "N", requires = "input", value_parser = whole::<usize>)]
     pub generate: Option<usize>,
-    /// What a person types who forgets `--prompt`.
+    /// Text that was given without `--prompt`.
     #[arg(hide = true)]
     pub text: Option<String>,
 }

@@ -13,9 +13,9 @@
 //! | no network, no other process, no way out of the limits | seccomp | no | no |
 //!
 //! [`available`] says whether the middle column holds here, as it does not in a container whose own filter forbids
-//! Landlock. Without it, `run` warns once and goes on with what is left; a caller for whom that is too little asks first.
+//! Landlock. Without it, `run` warns once and applies what is left; a caller for whom that is too little asks first.
 //!
-//! What is not limited: the number of files in the writable folder, and for the superuser the number of processes
+//! Two things have no limit: the number of files in the writable folder, and for the superuser the number of processes
 //! (the kernel exempts it). Both end with the time limit. A file that this process can read and that is listed as
 //! readable is no secret.
 
@@ -65,7 +65,7 @@ impl Reason {
 /// tries it on a thread of this process.
 ///
 /// # Errors
-/// What is missing.
+/// When something is missing; the reason says what.
 pub fn available() -> Result<(), Reason> {
     static TRIED: OnceLock<Result<(), Reason>> = OnceLock::new();
     TRIED.get_or_init(jail::available).clone()

@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What a program may use. The defaults are those of a small program that computes: 2 GiB, no file, no process.
+/// Resources that a program may use. The defaults are those of a small program that computes: 2 GiB, no file, no process.
 #[derive(Debug, Clone)]
 pub struct Limits {
     pub(crate) wall: Duration,

@@ -10,7 +10,7 @@ pub fn available() -> Result<(), Reason> {
     ))
 }
 
-/// What a child process calls before the program starts: nothing.
+/// Restrictions that a child process applies before the program starts: none here.
 pub struct Jail;
 
 #[cfg_attr(not(unix), expect(dead_code))]

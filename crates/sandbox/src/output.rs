@@ -3,7 +3,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// What is kept of an output.
+/// The part of an output that is kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Kept {
     /// The output, or its start and its end.

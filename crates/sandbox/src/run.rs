@@ -174,7 +174,7 @@ impl Drop for Running {
     }
 }
 
-/// What the system says about a process that ended.
+/// The system's account of a process that ended.
 pub struct Ended {
     pub status: ExitStatus,
     pub cpu: Duration,

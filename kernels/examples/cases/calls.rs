@@ -1,5 +1,5 @@
 //! Calls of every op at levels 3 to 5: sizes below, at and beyond those of warps, vectors, tiles and blocks, rows
-//! that begin beside a multiple of 16 bytes, and numbers that are small and large.
+//! that do not begin at a multiple of 16 bytes, and numbers that are small and large.
 
 mod attention;
 mod graphs;

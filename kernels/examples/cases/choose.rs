@@ -24,12 +24,12 @@ enum Feature {
     /// An argument is null, or begins inside its buffer.
     Null(usize),
     Inside(usize),
-    /// The greatest of floats that are listed is there.
+    /// The place of the largest of the floats that are listed.
     Greatest(usize, usize),
-    /// A size of so many bits, with this rest by 16, in a launch of which an argument begins inside its buffer or
-    /// none does: limits, and tails of vectors and of unrolled loops, lie between such.
+    /// A size of so many bits, with this rest by 16, in a launch with an argument that begins inside its buffer or
+    /// without one: limits, and tails of vectors and of unrolled loops, lie between such.
     Size(usize, u32, u64, bool),
-    /// A size of one digit beside a pair of f64, chances: how far a sum of so many terms goes depends on both.
+    /// A size of one digit next to a pair of f64, chances: how far a sum of so many terms goes depends on both.
     Chance(u64, [u64; 2]),
 }
 
@@ -44,7 +44,7 @@ enum Numbers {
     Listed,
 }
 
-/// Instructions of warps up to which a launch is kept for its sizes alone, or for where its greatest number is: a
+/// Instructions of warps up to which a launch is kept for its sizes alone, or for where its largest number is: a
 /// mutant that survives runs through all launches.
 const CHEAP: u64 = 20_000;
 

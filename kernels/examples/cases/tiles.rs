@@ -2,7 +2,7 @@
 //!
 //! A product takes its large tiles where there are hundreds of blocks, and attention its tall ones. A tile is
 //! right or wrong in a few blocks too, so the launches of the small tiles are given to the large ones. And a
-//! graph is split into many parts where it has many thousand nodes, of which joining them knows nothing.
+//! graph is split into many parts where it has many thousand nodes; the join does not depend on them.
 
 use kernels::launch::Recorded;
 use simt::Case;

@@ -18,7 +18,7 @@ const SOFTMAX: [usize; 2] = [16384, 8192];
 /// Heads, and queries or keys, as in the records.
 const ATTENTION: [usize; 2] = [16, 4096];
 
-/// Samples, of which the median counts.
+/// Samples; their median counts.
 const SAMPLES: usize = 5;
 
 /// Times all steps, and what they are compared with.

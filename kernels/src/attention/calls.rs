@@ -172,7 +172,7 @@ fn decode(
         level5::attention_step(&next_q, &next_k, &next_v, &cos, &sin, &at)?;
         return Ok(());
     }
-    let q = rope::level5::rope_append(&next_q, &next_k, &next_v, &cos, &sin, &at)?;
-    level5::causal_attention(&q, &at)?;
+    let q = rope::level5::rope_append_step(&next_q, &next_k, &next_v, &cos, &sin, &at)?;
+    level5::causal_attention_step(&q, &at)?;
     shared.map_or(Ok(()), |shared| shared.advance(tokens))
 }

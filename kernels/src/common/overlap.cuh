@@ -1,7 +1,7 @@
 // Programmatic dependent launch: a kernel that starts before the one before it has ended. kernels/src/launch/chain.rs
 // explains it. From compute capability 9.0 on; before, these functions do nothing, and launches wait for each other.
 //
-// What a kernel loads before wait_for_previous must be what no kernel before it in the chain writes, and must be loaded by
+// A kernel loads before wait_for_previous only what no kernel before it in the chain writes, and loads it by
 // load16_at_once: the compiler may move other loads below the wait. What the kernels before wrote must not be loaded
 // through const T *__restrict__: such loads (ld.global.nc) may rise above the wait.
 //

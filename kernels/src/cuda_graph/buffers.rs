@@ -16,7 +16,7 @@ use crate::error::mismatch;
 /// take much longer than the extra nodes.
 const MOST: usize = 256 << 20;
 
-/// Outputs of a pass, in the order in which its kernels wrote them.
+/// Outputs of a pass, in the order of the launches that wrote them.
 #[derive(Debug, Default)]
 pub struct Buffers {
     outputs: Vec<Tensor>,

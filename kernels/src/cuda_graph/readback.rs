@@ -1,4 +1,4 @@
-//! A number on its way from the device to the host, while the device goes on.
+//! A number in flight from the device to the host, while the device goes on.
 
 use std::ptr;
 use std::sync::Arc;

@@ -32,7 +32,7 @@ impl<F> Entry<F> {
 /// The kernels of an operation. Without a measurement, the first one that can run is picked.
 #[derive(Debug)]
 pub struct Registry<F: 'static> {
-    /// Entries in the order in which they are tried.
+    /// Entries, tried from the first on.
     pub entries: &'static [Entry<F>],
 }
 

@@ -96,7 +96,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// Rules in the order in which they are tried, and where they were measured.
+/// Rules, tried from the first on, and where they were measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Table {

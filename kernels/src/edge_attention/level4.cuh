@@ -1,4 +1,4 @@
-// What the kernels of levels 4 and 5 share: see level4.cu for the idea.
+// Code that the kernels of levels 4 and 5 share: see level4.cu for the idea.
 #pragma once
 #include "common/vector.cuh"
 #include "common/warp.cuh"

@@ -25,7 +25,7 @@
 
 constexpr unsigned CHUNK = 1024;
 
-// Of a partial softmax, a lane's part in memory: float4s that lie WARP apart.
+// A lane's part of a partial softmax in memory: float4s that lie WARP apart.
 template <int V>
 constexpr int RECORD = 2 + V;
 

@@ -6,7 +6,7 @@
 //! The models have it in `linear_gelu`, whose kernels apply it to what they are about to write. From level 4 on that is the same
 //! code, `common/activation.cuh`. Level 3's PTX includes nothing, and has two erfs: a polynomial of 15 terms here, and in `linear`
 //! five terms and an exponential (Abramowitz and Stegun 7.1.26), fewer instructions in a longer kernel. Both are off by less than 3e-7.
-//! Only where level 5 picks a library's product does a kernel of this folder run behind it.
+//! A kernel of this folder runs only where level 5 picks a library's matmul, after it.
 //!
 //! Tolerance: 1e-5 in f32, 2e-2 in bf16, of an element's size or of 1.
 

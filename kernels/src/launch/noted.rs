@@ -1,6 +1,7 @@
 //! A list of launches in order, on any device.
 
 use std::cell::RefCell;
+use std::sync::Once;
 
 use trace::Launched;
 
@@ -22,8 +23,19 @@ pub fn is_noted() -> bool {
     NOTED.with_borrow(Option::is_some)
 }
 
+/// The first launch of the process.
+static FIRST: Once = Once::new();
+
 /// Records a launch here and in the trace, if either is recording.
+///
+/// With `CANDLEPOWER_SANITIZE` set, a process prints the kernel of its first launch, so that `run.sh sanitize` knows of tests
+/// that launch none.
 pub(super) fn launched(launch: impl Fn() -> Launched) {
+    FIRST.call_once(|| {
+        if std::env::var_os("CANDLEPOWER_SANITIZE").is_some() {
+            eprintln!("launched {}", launch().kernel);
+        }
+    });
     NOTED.with_borrow_mut(|all| all.iter_mut().for_each(|all| all.push(launch())));
     trace::launched(launch);
 }

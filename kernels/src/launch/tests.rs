@@ -8,7 +8,7 @@ use simt::case::files_below;
 use super::*;
 use crate::testing::gpu_if_built;
 
-/// A module with one entry in which each thread writes `$value` of its number in %r1, so that a launch that
+/// A module with one entry, whose threads each write `$value` of its number in %r1, so that a launch that
 /// ran is visible.
 macro_rules! numbers {
     ($name:literal, $value:literal) => {

@@ -17,7 +17,7 @@ __device__ __forceinline__ void linear_tile(const T *x, const T *w, Epilogue epi
 }
 
 // A kernel of each epilogue. NAME: the kernel's name. BLOCKS: blocks for which an SM must have registers. On an H100 or
-// H200, shared memory has room for as many (for 3 of SmallBf16); on an A100 or RTX 30, for fewer of the larger tiles.
+// H200, shared memory has room for as many (for 3 of level 5's SmallBf16); on an A100 or RTX 30, for fewer large tiles.
 #define LINEAR(NAME, TILE, BLOCKS)                                                                           \
   extern "C" __global__ void __launch_bounds__(TILE::THREADS, BLOCKS) NAME(PARAMETERS_RESIDUAL(TILE::T)) {   \
     linear_tile<TILE>(x, w, Bias<TILE::T>{b}, y, m, n, k, residual);                                         \

@@ -1,4 +1,4 @@
-//! y = x·wᵀ + b, and with what usually follows folded in: x·wᵀ + b + r, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ).
+//! y = x·wᵀ + b, and the same with an epilogue: x·wᵀ + b + r, gelu(x·wᵀ + b), silu(x·Wgᵀ) ⊙ (x·Wuᵀ).
 //!
 //! x is (…, K) and contiguous, w (N, K) row-major as every framework stores it, b (N), the residual r and y
 //! (…, N), all f32 or all bf16; sums are in f32, and y is rounded once. M is the product of x's leading dimensions.

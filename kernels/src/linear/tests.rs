@@ -62,7 +62,7 @@ const LEVELS: [Level; 3] = [
     },
 ];
 
-/// Operands: x (M, K), w (2N, K), of which all but SwiGLU use the upper half, b (N), and the residual (M, N).
+/// Operands: x (M, K), w (2N, K), whose upper half all but SwiGLU use, b (N), and the residual (M, N).
 fn compare(
     rng: &mut ChaCha8Rng,
     (m, n, k, bias): (usize, usize, usize, bool),

@@ -1,4 +1,4 @@
-// C = A·B for matrices too small to fill a GPU: shared by the entries of level5.cu.
+// C = A·B for matrices too small to fill a GPU: shared by the entries of level5/tile.cu.
 //
 // At 64×64×64 there are 262,144 multiply-adds, which the GPU's units do in 0.01 µs. The latency of memory dominates,
 // and the number of steps that a thread takes one after another. So tiles are small, a block fetches a large chunk of

@@ -124,7 +124,7 @@ impl<T: Element> WithSimd for Greatest<'_, T> {
             }
             let start = k + n * S::F32_LANES;
             let indexed = (start as u32..).zip(register.iter().map(|x| x.widen()));
-            // An equal logit comes later than the kept ones, so it is dropped.
+            // An equal logit comes later than the kept ones: it is dropped.
             candidates.extend(indexed.filter(|&(_, x)| x > least));
             if candidates.len() >= 2 * k {
                 least = least_of(&mut candidates, k);

@@ -11,12 +11,12 @@ use crate::output;
 
 static MODULE: Module = module!("rope/level5", sm_75);
 
-/// Rotates q (B, T, H, D) and k (B, T, Hkv, D), writes k and v at the position of the cache, and returns q,
-/// contiguous. cos and sin (positions, D/2) have a row for every position.
+/// [`rope_append`] at the device's position: rotates q (B, T, H, D) and k (B, T, Hkv, D), writes k and v at the position
+/// of the cache, and returns q, contiguous. cos and sin (positions, D/2) have a row for every position.
 ///
 /// # Errors
 /// When shapes, strides, dtypes or devices do not agree, or the cache has no room.
-pub fn rope_append(
+pub fn rope_append_step(
     q: &Tensor,
     k: &Tensor,
     v: &Tensor,
@@ -67,7 +67,7 @@ pub(crate) fn check(kernel: &str, step: &Step) -> Result<()> {
 ///
 /// # Errors
 /// When shapes, strides, dtypes or devices do not agree, or the cache has no room.
-pub fn prompt_rope_append(
+pub fn rope_append(
     q: &Tensor,
     k: &Tensor,
     v: &Tensor,

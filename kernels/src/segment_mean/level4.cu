@@ -10,6 +10,7 @@
 // Prediction: as level 3 on many small graphs, where launch overhead dominates; memory-bound on one large graph.
 //
 // Launch: grid (G, ⌈C/(4·lanes_per_node)⌉, splits), block 256. lanes_per_node lanes share a node, a power of two up to 32.
+// C is a multiple of 4 and x is 16-byte aligned; the host launches fallback.cu for all others.
 // Shared memory: 4 KiB. Bytes: (N·C + G·C) elements and the offsets, and 8·G·splits·C with splits.
 //
 // To be faster: every graph has the same number of splits, so one large graph among many small ones has one block.
@@ -26,32 +27,18 @@ __device__ __forceinline__ float4 operator+(float4 a, float4 b) {
   return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
 }
 
-// The first `count` elements at p, at most four, and zeros for the rest.
-template <typename T>
-__device__ __forceinline__ float4 load_up_to_4(const T *p, int count) {
-  return make_float4(count > 0 ? widen(p[0]) : 0.f, count > 1 ? widen(p[1]) : 0.f, count > 2 ? widen(p[2]) : 0.f,
-                     count > 3 ? widen(p[3]) : 0.f);
-}
-
 // The sum of rows `begin` to `end` of x, for the four channels from `channel` on. Warp 0 gets it.
 template <typename T>
 __device__ float4 sum_rows(const T *__restrict__ x, unsigned begin, unsigned end, int channels, int channel,
                            int lanes_per_node) {
   __shared__ float4 sums[WARPS][WARP];
-  int warp = threadIdx.x / WARP, lane = lane_id(), count = channels - channel;
-  bool is_aligned = channels % CHANNELS_PER_LOAD == 0 && aligned<CHANNELS_PER_LOAD * sizeof(T)>(x);
+  int warp = threadIdx.x / WARP, lane = lane_id();
   unsigned step = WARPS * WARP / lanes_per_node;
 
   float4 sum = make_float4(0.f, 0.f, 0.f, 0.f);
-  auto add = [&](unsigned row, auto load) { sum = sum + load(x + size_t(row) * channels + channel); };
-  unsigned first = count > 0 ? begin + threadIdx.x / lanes_per_node : end;
-  if (is_aligned) {
+  unsigned first = channel < channels ? begin + threadIdx.x / lanes_per_node : end;
 #pragma unroll 8 // eight reads in flight before the first is needed
-    for (unsigned row = first; row < end; row += step) add(row, [](const T *p) { return load4(p); });
-  } else {
-#pragma unroll 1
-    for (unsigned row = first; row < end; row += step) add(row, [=](const T *p) { return load_up_to_4(p, count); });
-  }
+  for (unsigned row = first; row < end; row += step) sum = sum + load4(x + size_t(row) * channels + channel);
 
   // Add the nodes that a warp reads at once, then the warps.
   for (int d = WARP / 2; d >= lanes_per_node; d /= 2) {
@@ -66,15 +53,14 @@ __device__ float4 sum_rows(const T *__restrict__ x, unsigned begin, unsigned end
   return sum;
 }
 
-// Writes sum·scale to the channels that exist. Lanes of warp 0 with the same channels have the same sum; the first writes.
+// Writes sum·scale to four channels. Lanes of warp 0 with the same channels have the same sum; the first writes.
 template <typename T>
 __device__ void store_row(T *__restrict__ row, float4 sum, float scale, int channels, int channel,
                           int lanes_per_node) {
-  if (threadIdx.x >= lanes_per_node) return;
+  if (threadIdx.x >= lanes_per_node || channel >= channels) return;
   float values[CHANNELS_PER_LOAD] = {sum.x * scale, sum.y * scale, sum.z * scale, sum.w * scale};
 #pragma unroll
-  for (int i = 0; i < CHANNELS_PER_LOAD; i++)
-    if (channel + i < channels) store(row + channel + i, values[i]);
+  for (int i = 0; i < CHANNELS_PER_LOAD; i++) store(row + channel + i, values[i]);
 }
 
 // The first of the four channels of this thread.

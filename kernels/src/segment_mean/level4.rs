@@ -1,13 +1,15 @@
-//! Level 4: 16 bytes per lane, shuffles between lanes, and long graphs split over blocks.
+//! Level 4: 16 bytes per lane, shuffles between lanes, and long graphs split over blocks; a fallback for rows that are not
+//! aligned.
 
 use candle_core::{DType, Result, Tensor};
 
 use super::Size;
 use crate::element::by_dtype;
-use crate::launch::{Launch, Module, module};
+use crate::launch::{Launch, Module, is_aligned, module};
 use crate::output;
 
 static MODULE: Module = module!("segment_mean/level4", sm_75);
+static FALLBACK: Module = module!("segment_mean/fallback", sm_75);
 
 /// Threads of a block.
 const THREADS: usize = 256;
@@ -28,6 +30,10 @@ const MAX_SPLITS: usize = 256;
 pub(super) fn launch(x: &Tensor, offsets: &Tensor, size: Size) -> Result<Tensor> {
     let y = output::tensor((size.graphs, size.channels), x.dtype(), x.device())?;
     if y.elem_count() == 0 {
+        return Ok(y);
+    }
+    if !(size.channels.is_multiple_of(CHANNELS_PER_LOAD) && is_aligned(&[x])) {
+        launch_fallback(x, offsets, size, &y)?;
         return Ok(y);
     }
     let splits = size
@@ -85,6 +91,24 @@ fn launch_split(x: &Tensor, offsets: &Tensor, size: Size, splits: usize, y: &Ten
         .u32(splits)
         .u32(size.channels)
         .u32(lanes_per_node)
+        .launch()
+}
+
+/// One launch, a lane per channel.
+fn launch_fallback(x: &Tensor, offsets: &Tensor, size: Size, y: &Tensor) -> Result<()> {
+    let entry = by_dtype(
+        "segment_mean_level4",
+        x.dtype(),
+        "segment_mean_f32_level4_fallback",
+        "segment_mean_bf16_level4_fallback",
+    )?;
+    Launch::new(&FALLBACK, entry)
+        .grid(size.graphs, size.channels.div_ceil(WARP), 1)
+        .block(THREADS, 1, 1)
+        .read(x)
+        .read(offsets)
+        .write(y)
+        .u32(size.channels)
         .launch()
 }
 

@@ -90,7 +90,8 @@ pub mod level3 {
 pub mod level4 {
     use super::*;
 
-    /// y (G, C); see [the formula](super). Graphs of more than 512 nodes on average take a second launch.
+    /// y (G, C); see [the formula](super). Graphs of more than 512 nodes on average take a second launch, if C is a multiple
+    /// of 4.
     ///
     /// # Errors
     /// When shapes, dtypes or devices do not agree.

@@ -4,7 +4,9 @@ use candle_core::{DType, Device, Result, Tensor};
 use operands::Segments;
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
+use simt::Options;
 
+use crate::launch::simulated;
 use crate::output::poisoned;
 use crate::testing::{
     Expected, assert_close, cases, devices, host, pairwise, rng, tolerance, uniform,
@@ -44,20 +46,22 @@ fn segments(graphs: &[usize], device: &Device) -> Result<Segments> {
     Ok(Segments::new(graphs.len(), &index, device)?)
 }
 
-/// Compares; `graphs` has each graph's number of nodes.
+/// Compares; `graphs` has each graph's number of nodes. x has C channels and starts `offset` elements after a multiple of
+/// 16 bytes.
 fn compare(
     rng: &mut ChaCha8Rng,
     graphs: &[usize],
-    c: usize,
+    [c, offset]: [usize; 2],
     dtype: DType,
     device: &Device,
 ) -> Result<()> {
     let nodes: usize = graphs.iter().sum();
-    let (x, x64) = uniform(rng, &[nodes, c], dtype, device)?;
+    let (x, x64) = uniform(rng, &[offset + nodes * c], dtype, device)?;
+    let x = x.narrow(0, offset, nodes * c)?.reshape((nodes, c))?;
     let segments = segments(graphs, device)?;
-    let expected = oracle(&x64, graphs, c);
+    let expected = oracle(&x64[offset..], graphs, c);
     for (level, kernel) in KERNELS {
-        let what = format!("{level} {device:?} {dtype:?} C {c} nodes {graphs:?}");
+        let what = format!("{level} {device:?} {dtype:?} C {c} from {offset}, nodes {graphs:?}");
         let y = poisoned(|| kernel(&x, &segments))?;
         assert_eq!(y.dims(), [graphs.len(), c]);
         assert_close(&what, &y, &expected, tolerance(dtype, 1e-5))?;
@@ -77,7 +81,7 @@ fn kernels_equal_the_oracle() -> Result<()> {
             let graphs: Vec<usize> = (0..case[0])
                 .map(|g| (case[1] + g % 3).saturating_sub(1))
                 .collect();
-            compare(&mut rng, &graphs, case[2], DTYPES[case[3]], &device)?;
+            compare(&mut rng, &graphs, [case[2], 0], DTYPES[case[3]], &device)?;
         }
     }
     Ok(())
@@ -90,8 +94,34 @@ fn a_long_graph_equals_the_oracle() -> Result<()> {
     for device in devices() {
         for (graphs, c) in [(&[5000][..], 128), (&[3001, 0, 1], 9), (&[1, 20_000], 20)] {
             for dtype in DTYPES {
-                compare(&mut rng, graphs, c, dtype, &device)?;
+                compare(&mut rng, graphs, [c, 0], dtype, &device)?;
             }
+        }
+    }
+    Ok(())
+}
+
+/// Level 4 uses the fallback if C is no multiple of 4, or x does not start at a multiple of 16 bytes.
+#[test]
+fn rows_that_are_not_aligned_have_a_fallback() -> Result<()> {
+    let mut rng = rng();
+    for (dtype, name) in [(DType::F32, "f32"), (DType::BF16, "bf16")] {
+        for (shape, suffix) in [
+            ([64, 0], ""),
+            ([12, 8], ""),
+            ([63, 0], "_fallback"),
+            ([64, 1], "_fallback"),
+        ] {
+            let (ran, reports) = simulated(Options::default(), || {
+                compare(&mut rng, &[5, 0, 40], shape, dtype, &Device::Cpu)
+            });
+            ran?;
+            let level4: Vec<&str> = (reports.iter().map(|r| &*r.entry))
+                .filter(|entry| entry.contains("level4"))
+                .collect();
+            let expected = format!("segment_mean_{name}_level4{suffix}");
+            assert_eq!(level4, [expected], "{shape:?}");
+            assert!(reports.iter().all(|r| r.is_clean()));
         }
     }
     Ok(())
@@ -143,7 +173,7 @@ proptest! {
     ) {
         let mut rng = rng();
         for device in devices() {
-            compare(&mut rng, &graphs, c, DTYPES[usize::from(bf16)], &device)
+            compare(&mut rng, &graphs, [c, 0], DTYPES[usize::from(bf16)], &device)
                 .map_err(|e| TestCaseError::fail(e.to_string()))?;
         }
     }

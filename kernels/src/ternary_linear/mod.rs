@@ -7,18 +7,17 @@
 //!
 //! Two kernels, both of level 4:
 //!
-//! - [`level4::lut`] looks up sums of activations in tables that the weights index. "T-MAC: CPU
+//! - [`level4::lut()`] looks up sums of activations in tables that the weights index. "T-MAC: CPU
 //!   renaissance via table lookup for low-bit LLM deployment on edge", Wei et al. 2024. It keeps the
 //!   activations as they are. Tolerance: 1e-4 in f32, 2e-2 in bf16, of s·Σ|x||t|.
-//! - [`level4::dp4a`] rounds each row of x to 8-bit integers, as BitNet does in training, and adds
+//! - [`level4::dp4a()`] rounds each row of x to 8-bit integers, as BitNet does in training, and adds
 //!   those: q = round(x·c) with c = 127/max(max|x|, 1e-5), ties to even, and y = (s/c)·Σ q·t. It equals
 //!   that formula up to the rounding of y: 1e-6 in f32, 2e-2 in bf16, of (s/c)·Σ|q||t|. From the
 //!   product of x itself it differs by up to (s/c)·½·Σ|t|. A row with NaN or an infinity becomes NaN.
 
 pub(crate) mod calls;
 mod cpu;
-#[path = "level4.rs"]
-mod level4_launch;
+pub mod level4;
 mod packed;
 
 pub use packed::Ternary;
@@ -26,9 +25,7 @@ pub use packed::Ternary;
 use candle_core::{D, DType, Result, Tensor};
 
 use crate::cost::Cost;
-use crate::element::dispatch;
 use crate::error::mismatch;
-use crate::launch::on_cpu;
 
 /// x in, y out, two bits per weight and a scale per row; an addition per weight and a multiplication per element of y.
 pub fn cost(m: usize, n: usize, k: usize, dtype: DType) -> Cost {
@@ -60,43 +57,6 @@ struct Sizes {
     n: usize,
     k: usize,
     y: Vec<usize>,
-}
-
-/// Level 4: CUDA C++ on a GPU, and SIMD lanes on a CPU.
-pub mod level4 {
-    use super::*;
-
-    /// y (…, N) like x (…, K), by tables of the sums of neighbouring activations.
-    ///
-    /// # Errors
-    /// When shapes, dtypes or devices do not agree, or when x is not contiguous.
-    pub fn lut(x: &Tensor, w: &Ternary) -> Result<Tensor> {
-        let sizes = check("ternary_linear_lut_level4", x, w)?;
-        if on_cpu(x.device()) {
-            return dispatch!(
-                "ternary_linear_lut_level4",
-                x.dtype(),
-                cpu::lut(x, w, &sizes)
-            );
-        }
-        level4_launch::launch_lut(x, w, &sizes)
-    }
-
-    /// y (…, N) like x (…, K), with each row of x rounded to 8 bits.
-    ///
-    /// # Errors
-    /// When shapes, dtypes or devices do not agree, or when x is not contiguous.
-    pub fn dp4a(x: &Tensor, w: &Ternary) -> Result<Tensor> {
-        let sizes = check("ternary_linear_dp4a_level4", x, w)?;
-        if on_cpu(x.device()) {
-            return dispatch!(
-                "ternary_linear_dp4a_level4",
-                x.dtype(),
-                cpu::dp4a(x, w, &sizes)
-            );
-        }
-        level4_launch::launch_dp4a(x, w, &sizes)
-    }
 }
 
 #[cfg(test)]

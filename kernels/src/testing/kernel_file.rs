@@ -48,7 +48,7 @@ impl KernelFile {
     }
 }
 
-/// The product of the numbers behind a directive of an entry in a PTX text: 256 of `.maxntid 128, 2, 1`.
+/// The product of the numbers after a directive of an entry in a PTX text: 256 of `.maxntid 128, 2, 1`.
 pub fn directive(ptx: &str, entry: &str, name: &str) -> usize {
     let (_, after) =
         (ptx.split_once(&format!(".entry {entry}("))).unwrap_or_else(|| panic!("no entry {entry}"));

@@ -4,11 +4,9 @@
 //! Every intermediate is a tensor of its own, written to memory and read back. Everything here has a
 //! gradient, so this is also the level that trains.
 
-mod formulas;
 pub mod ops;
 
-pub use formulas::segment_max;
-pub use ops::Level1;
+pub use ops::{Level1, segment_max};
 
 /// Opens a trace span for a function of this level: `linear` is recorded as `linear_level1`.
 macro_rules! span {

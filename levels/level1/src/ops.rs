@@ -3,20 +3,20 @@
 //! A launch is one kernel of candle's on a GPU; a view launches none. Counts are for f32, RMSNorm and no biases: LayerNorm
 //! has 11 launches in place of 7, each bias adds one, and bf16 adds casts. cuBLAS adds one to a matmul that it splits along K.
 
-use candle_core::{D, DType, Result, Tensor};
+use candle_core::{D, DType, Result, Tensor, bail};
 use models::{
     CacheShape, Csr, Heads, KvCache, Linear, Norm, Ops, Rope, Sampling, Segments, Weight,
 };
 
-use crate::formulas::{attend, causal_mask, gelu, repeat_heads, rotate, segment_max, silu};
 use crate::span;
 
 /// Naive candle ops.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Level1;
 
-/// Keys and values so far, both (B, S, Hkv, D).
-type Cached = Option<(Tensor, Tensor)>;
+/// Keys and values of one layer so far, both (B, S, Hkv, D); none before the first token.
+#[derive(Default)]
+pub struct Cache(Option<(Tensor, Tensor)>);
 
 impl Ops for Level1 {
     fn level(&self) -> u8 {
@@ -25,7 +25,7 @@ impl Ops for Level1 {
 
     /// No memory is set aside: a longer tensor takes the place of the old one at each step.
     fn new_caches(&self, shape: &CacheShape) -> Result<Vec<KvCache>> {
-        shape.caches(|| Ok(Cached::None))
+        shape.caches(|| Ok(Cache::default()))
     }
 
     /// 1 launch. `index_select` copies a row for each token.
@@ -100,20 +100,11 @@ impl Ops for Level1 {
         rope: &Rope,
         cache: &mut KvCache,
     ) -> Result<Tensor> {
-        let (past, t) = (cache.len(), q.dim(1)?);
-        let (cos, sin) = rope.at(past, t)?;
-        let (q, k) = (self::rope(q, &cos, &sin)?, self::rope(k, &cos, &sin)?);
-
-        let cached = cache.advance::<Cached>(t)?;
-        let (k, v) = match cached {
-            Some((old_k, old_v)) if past > 0 => (
-                Tensor::cat(&[&old_k.narrow(1, 0, past)?, &k], 1)?,
-                Tensor::cat(&[&old_v.narrow(1, 0, past)?, v], 1)?,
-            ),
-            _ => (k, v.clone()),
-        };
-        *cached = Some((k.clone(), v.clone())); // (B, S, Hkv, D)
-        causal_attention(&q, &k, &v)
+        let (position, t) = (cache.len(), q.dim(1)?);
+        let (cos, sin) = rope.at(position, t)?; // (T, D/2)
+        let cache = cache.advance::<Cache>(t)?;
+        let q = rope_append(q, k, v, &cos, &sin, cache, position)?; // (B, T, H, D)
+        causal_attention(&q, cache, position)
     }
 
     /// 12 launches: two matmuls and softmax in 5 steps, with every score in memory.
@@ -246,20 +237,39 @@ pub fn layer_norm(x: &Tensor, w: &Tensor, b: &Tensor, eps: f64) -> Result<Tensor
     y.to_dtype(dtype)?.broadcast_mul(w)?.broadcast_add(b)
 }
 
-/// Rotates channel i together with channel i + D/2 by the angle of its position: x (B, T, H, D), cos and sin (T, D/2).
-///
-/// (x₁, x₂) → (x₁·cos − x₂·sin, x₂·cos + x₁·sin), "RoFormer", Su et al. 2021.
-pub fn rope(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
-    let _span = span!("rope");
-    rotate(x, cos, sin)
+/// Rotates q and k by the angles of their positions, and appends k and v to the first `position` of the cache:
+/// q (B, T, H, D), k and v (B, T, Hkv, D), cos and sin (T, D/2) → the rotated q (B, T, H, D)
+pub fn rope_append(
+    q: &Tensor,
+    k: &Tensor,
+    v: &Tensor,
+    cos: &Tensor,
+    sin: &Tensor,
+    cache: &mut Cache,
+    position: usize,
+) -> Result<Tensor> {
+    let _span = span!("rope_append");
+    let (q, k) = (rotate(q, cos, sin)?, rotate(k, cos, sin)?);
+    let (k, v) = match &cache.0 {
+        Some((old_k, old_v)) if position > 0 => (
+            Tensor::cat(&[&old_k.narrow(1, 0, position)?, &k], 1)?,
+            Tensor::cat(&[&old_v.narrow(1, 0, position)?, v], 1)?,
+        ),
+        _ => (k, v.clone()),
+    };
+    cache.0 = Some((k, v)); // (B, S, Hkv, D)
+    Ok(q)
 }
 
-/// softmax(q·kᵀ/√D, over the positions up to its own)·v: q (B, T, H, D) stands at the last T positions of
-/// k and v (B, S, Hkv, D) → (B, T, H·D)
-pub fn causal_attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
+/// softmax(q·kᵀ/√D, over the positions up to its own)·v: q (B, T, H, D) stands at `position` and after it, keys and
+/// values of the cache (B, S, Hkv, D) → (B, T, H·D)
+pub fn causal_attention(q: &Tensor, cache: &Cache, position: usize) -> Result<Tensor> {
     let _span = span!("causal_attention");
+    let Some((k, v)) = &cache.0 else {
+        bail!("causal_attention: expected keys that `rope_append` has written, found none")
+    };
     let (_, t, num_heads, _) = q.dims4()?;
-    let mask = causal_mask(t, k.dim(1)?, q)?;
+    let mask = causal_mask(t, position + t, q)?;
     let (k, v) = (repeat_heads(k, num_heads)?, repeat_heads(v, num_heads)?);
     attend(q, &k, &v, Some(&mask))
 }
@@ -320,7 +330,7 @@ pub fn segment_mean(x: &Tensor, segments: &Segments) -> Result<Tensor> {
 /// softmax(scale·x) over the last dimension: x (…, V) → (…, V)
 pub fn softmax(x: &Tensor, scale: f64) -> Result<Tensor> {
     let _span = span!("softmax");
-    crate::formulas::softmax(&(x * scale)?)
+    softmax_rows(&(x * scale)?)
 }
 
 /// The index of the largest of x (V); of equals the lowest. A NaN is passed over.
@@ -354,4 +364,96 @@ fn rows(w: &Linear, first: usize, count: usize) -> Result<Linear> {
     let narrow = |t: &Tensor| t.narrow(0, first, count);
     let bias = w.bias.as_ref().map(narrow).transpose()?;
     Ok(Linear::new(narrow(w.weight.tensor())?, bias))
+}
+
+/// eˣ / Σeˣ over the last dimension, shifted by the maximum so that eˣ cannot overflow.
+///
+/// In f32 and rounded back, as all sums over many terms at this level.
+fn softmax_rows(x: &Tensor) -> Result<Tensor> {
+    let dtype = x.dtype();
+    let x = x.to_dtype(DType::F32)?;
+    let max = x.max_keepdim(D::Minus1)?;
+    let exp = x.broadcast_sub(&max)?.exp()?;
+    let sum = exp.sum_keepdim(D::Minus1)?;
+    exp.broadcast_div(&sum)?.to_dtype(dtype)
+}
+
+/// x / (1 + e⁻ˣ)
+fn silu(x: &Tensor) -> Result<Tensor> {
+    x / (x.neg()?.exp()? + 1.)?
+}
+
+/// x · ½(1 + erf(x/√2))
+fn gelu(x: &Tensor) -> Result<Tensor> {
+    let erf = (x / f64::sqrt(2.))?.erf()?;
+    x * ((erf + 1.)? * 0.5)?
+}
+
+/// Rotates channel i together with channel i + D/2: x (B, T, H, D), cos and sin (T, D/2).
+///
+/// (x₁, x₂) → (x₁·cos − x₂·sin, x₂·cos + x₁·sin), "RoFormer", Su et al. 2021.
+fn rotate(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
+    let half = x.dim(D::Minus1)? / 2;
+    let x1 = x.narrow(D::Minus1, 0, half)?; // (B, T, H, D/2)
+    let x2 = x.narrow(D::Minus1, half, half)?;
+    let (cos, sin) = (cos.unsqueeze(1)?, sin.unsqueeze(1)?); // (T, 1, D/2)
+    let y1 = (x1.broadcast_mul(&cos)? - x2.broadcast_mul(&sin)?)?;
+    let y2 = (x2.broadcast_mul(&cos)? + x1.broadcast_mul(&sin)?)?;
+    Tensor::cat(&[y1, y2], D::Minus1)
+}
+
+/// Repeats each key or value head for the query heads that read it: (B, S, Hkv, D) → (B, S, H, D).
+fn repeat_heads(x: &Tensor, num_heads: usize) -> Result<Tensor> {
+    let (b, s, num_kv_heads, d) = x.dims4()?;
+    let times = num_heads / num_kv_heads;
+    x.unsqueeze(3)? // (B, S, Hkv, 1, D)
+        .expand((b, s, num_kv_heads, times, d))?
+        .reshape((b, s, num_heads, d))
+}
+
+/// 0 where position j is at or before position i, −∞ after it: (T, S), the last T of S positions.
+fn causal_mask(t: usize, s: usize, like: &Tensor) -> Result<Tensor> {
+    let device = like.device();
+    let i = Tensor::arange((s - t) as u32, s as u32, device)?.unsqueeze(1)?; // (T, 1)
+    let j = Tensor::arange(0, s as u32, device)?.unsqueeze(0)?; // (1, S)
+    let future = j.broadcast_gt(&i)?; // (T, S)
+    let zero = Tensor::zeros((t, s), like.dtype(), device)?;
+    let minus_infinity = Tensor::full(f32::NEG_INFINITY, (t, s), device)?;
+    future.where_cond(&minus_infinity.to_dtype(like.dtype())?, &zero)
+}
+
+/// softmax(q·kᵀ/√D + mask)·v: q (B, T, H, D), k and v (B, S, H, D), mask (T, S) → (B, T, H·D)
+fn attend(q: &Tensor, k: &Tensor, v: &Tensor, mask: Option<&Tensor>) -> Result<Tensor> {
+    let (b, t, h, d) = q.dims4()?;
+    let heads_first = |x: &Tensor| x.transpose(1, 2)?.contiguous();
+    let (q, k, v) = (heads_first(q)?, heads_first(k)?, heads_first(v)?); // (B, H, T or S, D)
+    let scores = (q.matmul(&k.t()?)? / (d as f64).sqrt())?; // (B, H, T, S)
+    let scores = match mask {
+        Some(mask) => scores.broadcast_add(mask)?,
+        None => scores,
+    };
+    let weights = softmax_rows(&scores)?;
+    let mixed = weights.matmul(&v)?; // (B, H, T, D)
+    mixed.transpose(1, 2)?.reshape((b, t, h * d))
+}
+
+/// The largest of each destination's scores, for every edge: scores (E, H) → (E, H).
+///
+/// candle has no scatter-max, so each edge takes the maximum with the edge 1, then 2, then 4 …
+/// further on in its row, never past the row's end; after ⌈log₂ degree⌉ steps the first edge of a
+/// row has seen all of it. No gradient passes: a softmax does not depend on its shift.
+pub fn segment_max(scores: &Tensor, graph: &Csr) -> Result<Tensor> {
+    let device = scores.device();
+    let first = graph.row_ptr.index_select(&graph.row_idx, 0)?; // (E)
+    let end = graph.row_ptr.index_select(&(&graph.row_idx + 1.)?, 0)?;
+    let last = (&end - end.ones_like()?)?;
+    let edge = Tensor::arange(0, graph.num_edges as u32, device)?;
+    let mut max = scores.detach();
+    let mut step = 1;
+    while step < graph.max_degree {
+        let further = (&edge + step as f64)?.minimum(&last)?;
+        max = max.maximum(&max.index_select(&further, 0)?)?;
+        step *= 2;
+    }
+    max.index_select(&first, 0)
 }

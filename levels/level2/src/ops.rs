@@ -3,6 +3,8 @@
 //! A launch is one kernel of candle's on a GPU; a view launches none. Counts are for f32 and no biases: each bias adds one,
 //! except in `patch_embed`, and cuBLAS adds one to a matmul that it splits along K.
 
+use std::sync::Arc;
+
 use candle_core::{D, DType, Result, Tensor};
 use candle_nn::rotary_emb::rope as rotate;
 use level1::segment_max;
@@ -19,11 +21,15 @@ use crate::span;
 /// Fused candle ops.
 #[derive(Default)]
 pub struct Level2 {
-    mask: MaskMemo,
+    masks: Arc<MaskMemo>,
 }
 
-/// Keys and values, both (B, Hkv, capacity, D), made once and filled in place.
-struct Slots(Tensor, Tensor);
+/// Keys and values of one layer, both (B, Hkv, capacity, D), made once and filled in place; the masks that all layers share.
+pub struct Cache {
+    keys: Tensor,
+    values: Tensor,
+    masks: Arc<MaskMemo>,
+}
 
 impl Ops for Level2 {
     fn level(&self) -> u8 {
@@ -33,9 +39,20 @@ impl Ops for Level2 {
     /// Memory for all positions is set aside once.
     fn new_caches(&self, shape: &CacheShape) -> Result<Vec<KvCache>> {
         let (h, d) = (shape.heads.num_kv_heads, shape.heads.head_dim);
-        let slots = (shape.batch, h, shape.capacity, d);
-        let zeros = || Tensor::zeros(slots, shape.dtype, &shape.device);
-        shape.caches(|| Ok(Slots(zeros()?, zeros()?)))
+        let zeros = || {
+            Tensor::zeros(
+                (shape.batch, h, shape.capacity, d),
+                shape.dtype,
+                &shape.device,
+            )
+        };
+        shape.caches(|| {
+            Ok(Cache {
+                keys: zeros()?,
+                values: zeros()?,
+                masks: self.masks.clone(),
+            })
+        })
     }
 
     /// 1 launch. `index_select` copies a row for each token.
@@ -95,18 +112,11 @@ impl Ops for Level2 {
         rope: &Rope,
         cache: &mut KvCache,
     ) -> Result<Tensor> {
-        let (past, t) = (cache.len(), q.dim(1)?);
-        let (cos, sin) = rope.at(past, t)?;
-        let (q, k, v) = (heads_first(q)?, heads_first(k)?, heads_first(v)?); // (B, H, T, D)
-        let (q, k) = (self::rope(&q, &cos, &sin)?, self::rope(&k, &cos, &sin)?);
-
-        let Slots(keys, values) = cache.advance(t)?;
-        keys.slice_set(&k, 2, past)?;
-        values.slice_set(&v, 2, past)?;
-        let s = past + t;
-        let (k, v) = (keys.narrow(2, 0, s)?, values.narrow(2, 0, s)?); // (B, Hkv, S, D), views
-        let _span = span!("causal_attention");
-        attend(&q, &k, &v, self.mask.get(t, s, &q)?.as_ref())
+        let (position, t) = (cache.len(), q.dim(1)?);
+        let (cos, sin) = rope.at(position, t)?; // (T, D/2)
+        let cache = cache.advance::<Cache>(t)?;
+        let q = rope_append(q, k, v, &cos, &sin, cache, position)?; // (B, T, H, D)
+        causal_attention(&q, cache, position)
     }
 
     /// 7 launches: two matmuls with the fused softmax between them, and 4 that scale or reorder.
@@ -218,10 +228,32 @@ pub fn layer_norm(x: &Tensor, w: &Tensor, b: &Tensor, eps: f64) -> Result<Tensor
     candle_nn::ops::layer_norm(x, w, b, eps as f32)
 }
 
-/// Rotates channel i together with channel i + D/2 by the angle of its position: x (B, H, T, D), cos and sin (T, D/2).
-pub fn rope(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
-    let _span = span!("rope");
-    rotate(x, cos, sin)
+/// Rotates q and k by the angles of their positions, and writes k and v at `position..` of the cache:
+/// q (B, T, H, D), k and v (B, T, Hkv, D), cos and sin (T, D/2) → the rotated q (B, T, H, D), a view
+pub fn rope_append(
+    q: &Tensor,
+    k: &Tensor,
+    v: &Tensor,
+    cos: &Tensor,
+    sin: &Tensor,
+    cache: &mut Cache,
+    position: usize,
+) -> Result<Tensor> {
+    let _span = span!("rope_append");
+    let (q, k, v) = (heads_first(q)?, heads_first(k)?, heads_first(v)?); // (B, H, T, D)
+    let (q, k) = (rotate(&q, cos, sin)?, rotate(&k, cos, sin)?);
+    cache.keys.slice_set(&k, 2, position)?;
+    cache.values.slice_set(&v, 2, position)?;
+    q.transpose(1, 2)
+}
+
+/// softmax(q·kᵀ/√D, over the positions up to its own)·v: q (B, T, H, D) stands at `position` and after it → (B, T, H·D)
+pub fn causal_attention(q: &Tensor, cache: &Cache, position: usize) -> Result<Tensor> {
+    let _span = span!("causal_attention");
+    let (t, s) = (q.dim(1)?, position + q.dim(1)?);
+    let (k, v) = (cache.keys.narrow(2, 0, s)?, cache.values.narrow(2, 0, s)?); // (B, Hkv, S, D), views
+    let mask = cache.masks.get(t, s, q)?;
+    attend(&q.transpose(1, 2)?, &k, &v, mask.as_ref())
 }
 
 /// softmax(q·kᵀ/√D)·v: q, k, v (B, T, H, D) → (B, T, H·D)

@@ -109,8 +109,8 @@ impl Ops for Level5 {
         }
         let (cos, sin) = rope.at(position, t)?; // (T, D/2)
         let cache = cache.inner();
-        let q = k::prompt_rope_append(q, k, v, &cos, &sin, cache, position)?; // (B, T, H, D)
-        k::prompt_attention(&q, cache, position)
+        let q = k::rope_append(q, k, v, &cos, &sin, cache, position)?; // (B, T, H, D)
+        k::causal_attention(&q, cache, position)
     }
 
     /// 1 launch, of the kernel that was the fastest for this shape: tensor cores for f32 too, TMA and wgmma on Hopper.

@@ -45,14 +45,14 @@ fn kernels(level: u8) -> Vec<&'static str> {
     match level {
         1 => vec![
             "argmax_level1 softmax_level1 embedding_level1 linear_level1 linear_residual_level1 linear_gelu_level1",
-            "linear_swiglu_level1 rms_norm_level1 layer_norm_level1 rope_level1 causal_attention_level1",
+            "linear_swiglu_level1 rms_norm_level1 layer_norm_level1 rope_append_level1 causal_attention_level1",
             "attention_level1 edge_attention_level1 segment_mean_level1 patch_embed_level1",
         ],
         // candle has nothing to fuse in four of them.
         2 => vec![
             "argmax_level1 embedding_level1 linear_level1 segment_mean_level1",
             "softmax_level2 linear_residual_level2 linear_gelu_level2 linear_swiglu_level2 rms_norm_level2",
-            "layer_norm_level2 rope_level2 causal_attention_level2 attention_level2 edge_attention_level2",
+            "layer_norm_level2 rope_append_level2 causal_attention_level2 attention_level2 edge_attention_level2",
             "patch_embed_level2",
         ],
         3 => vec![

@@ -91,7 +91,7 @@ fn stream_text(
     end: &[u32],
     limit: usize,
 ) -> anyhow::Result<usize> {
-    // What a model writes, or its vocabulary holds, does not act on a terminal. A pipe gets it as it is.
+    // Text that a model writes, or its vocabulary holds, must not act on a terminal. A pipe gets it as it is.
     let is_terminal = std::io::stdout().is_terminal();
     let shown = |text: String| {
         if is_terminal {

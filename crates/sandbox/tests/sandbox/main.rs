@@ -41,7 +41,7 @@ fn run(command: Command, limits: &Limits) -> Outcome {
     sandbox::run(command, limits).unwrap()
 }
 
-/// What a program printed, both streams.
+/// Both streams that a program printed.
 fn said(outcome: &Outcome) -> String {
     outcome.stdout.text() + &outcome.stderr.text()
 }

@@ -163,7 +163,7 @@ fn ops_are_swapped_one_by_one() {
     let swap = "causal_attention=2,norm_linear=2";
     let table = agrees("lm-mqa", &["--level", "1", "--swap", swap, "--trace"]);
     for kernel in [
-        "rope_level2 ",
+        "rope_append_level2 ",
         "causal_attention_level2 ",
         "rms_norm_level2 ",
     ] {

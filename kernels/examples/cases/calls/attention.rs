@@ -6,7 +6,7 @@ use kernels::rope;
 
 use super::Draw;
 
-/// A sequence of `position` + `tokens`, of which the last `tokens` ask.
+/// A sequence of `position` + `tokens`; the last `tokens` are queries.
 #[derive(Clone, Copy)]
 pub struct Shape {
     pub batch: usize,
@@ -19,7 +19,7 @@ pub struct Shape {
     /// Positions of the cache beyond those that are written. Without them a read beyond the last key is one beyond
     /// the cache.
     pub spare: usize,
-    /// The greatest of q, k and v: with large scores the running maximum of online softmax matters.
+    /// The largest of q, k and v: with large scores the running maximum of online softmax matters.
     pub most: f32,
 }
 
@@ -46,7 +46,7 @@ const DIMS: [usize; 11] = [8, 10, 16, 24, 32, 40, 64, 72, 80, 104, 128];
 /// The same, not in pieces of 16 bytes, with an end at each place of four: these have no rotary embedding.
 const ODD_DIMS: [usize; 8] = [9, 27, 51, 75, 89, 90, 91, 101];
 
-/// Keys that end in each of the steps of a warp, which are 16 at the most where a row is of f32.
+/// Keys that end in each of the steps of a warp, which are at most 16 where a row is of f32.
 pub const ENDS: std::ops::RangeInclusive<usize> = 1..=16;
 
 pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
@@ -158,7 +158,7 @@ pub fn causal(draw: &mut Draw, dtype: DType, shape: &Shape, level: usize) -> Res
     if d <= 128 {
         match level {
             3 => attention::level3::causal_attention(&q, &cache, position)?,
-            5 => attention::level5::prompt_attention(&q, &cache, position)?,
+            5 => attention::level5::causal_attention(&q, &cache, position)?,
             _ => attention::level4::causal_attention(&q, &cache, position)?,
         };
     }
@@ -179,7 +179,7 @@ fn append(
     let (cos, sin) = (angles.get(0)?, angles.get(1)?);
     let append = match level {
         3 => rope::level3::rope_append,
-        5 => rope::level5::prompt_rope_append,
+        5 => rope::level5::rope_append,
         _ => rope::level4::rope_append,
     };
     append(&q, &k, &v, &cos, &sin, cache, position)

@@ -33,7 +33,7 @@ const SHAPES: [(usize, usize, usize); 18] = [
 /// Edges into each node: none, one, more than a warp, and so many that they are the work of a block.
 const DEGREES: [u32; 11] = [2, 0, 1, 5, 70, 0, 40, 3, 64, 135, 1];
 
-/// And so many that they are the work of several, beside the bounds of level 5's chunks of 1024 edges and on them.
+/// And so many that they are the work of several, at the bounds of level 5's chunks of 1024 edges and next to them.
 const LONG: [&[u32]; 2] = [&[3, 1024, 1025, 0, 1100, 2], &[0, 2048, 1023, 1026, 1]];
 
 pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {

@@ -21,7 +21,7 @@ const PRODUCTS: [[usize; 4]; 17] = [
     [5, 9, 16, 16],
     [1, 64, 64, 0],
     [1, 16, 20, 300],
-    // Rests of K by 4, of the first piece of K and of those behind it.
+    // Rests of K by 4, of the first piece of K and of those after it.
     [1, 3, 5, 1],
     [1, 6, 9, 6],
     [1, 17, 18, 131],
@@ -207,7 +207,7 @@ fn prompts(draw: &mut Draw) -> Result<()> {
     Ok(())
 }
 
-/// Tokens behind `position`, which the device knows; the keys and values before them are level 4's.
+/// Tokens from `position` on, which the device knows; the keys and values before them are level 4's.
 fn decode(draw: &mut Draw, dtype: DType, step: Shape) -> Result<()> {
     let (tokens, position, d) = (step.tokens, step.position, step.d);
     let device = Device::Cpu;
@@ -239,8 +239,8 @@ fn decode(draw: &mut Draw, dtype: DType, step: Shape) -> Result<()> {
             cache: &at,
         };
         attend::attention_step_with_info(&step)?;
-        let q = rope::level5::rope_append(&q, &k, &v, &cos, &sin, &at)?;
-        attend::causal_attention(&q, &at)?;
+        let q = rope::level5::rope_append_step(&q, &k, &v, &cos, &sin, &at)?;
+        attend::causal_attention_step(&q, &at)?;
     }
     shared.map_or(Ok(()), |shared| shared.advance(tokens))
 }
@@ -286,7 +286,7 @@ fn rotate([q, k, v]: [&Tensor; 3], [cos, sin]: [&Tensor; 2], position: usize) ->
     let inner = attention::Cache::new(batch, capacity, kv_heads, d, q.dtype(), q.device())?;
     let mut cache = attend::Cache::new(inner, attend::Position::new(q.device())?);
     if let Some(at) = cache.on_device(q, position)? {
-        rope::level5::rope_append(q, k, v, cos, sin, &at)?;
+        rope::level5::rope_append_step(q, k, v, cos, sin, &at)?;
     }
     Ok(())
 }

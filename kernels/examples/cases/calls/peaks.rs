@@ -1,12 +1,12 @@
-//! Rows in which one element is by far the greatest.
+//! Rows with one element that is by far the largest.
 //!
-//! Softmax of a row in which one score stands so far above the others that an exponential overflows unless just that
+//! Softmax of a row with one score that stands so far above the others that an exponential overflows unless just that
 //! score is taken off: at the first place, in the middle, at the last, and at the ends of what a warp or a tile has.
 
 use candle_core::{DType, Device, Result, Tensor};
 use kernels::{attention, next_token, rope, softmax};
 
-/// Beside zeros: e^(0.75·300) is beyond f32, and so is e^(80·10/√8).
+/// Next to zeros: e^(0.75·300) is beyond f32, and so is e^(80·10/√8).
 const SCORE: f32 = 300.;
 const KEY: f32 = 10.;
 
@@ -76,8 +76,8 @@ fn decode(keys: usize, place: usize, dtype: DType) -> Result<()> {
     Ok(())
 }
 
-/// The greatest logit in each place of a load of several, and in its tail; and so many ties that the last of the
-/// k greatest is found by its index alone.
+/// The largest logit in each place of a load of several, and in its tail; and so many ties that the last of the
+/// k largest is found by its index alone.
 fn tokens(dtype: DType) -> Result<()> {
     const VOCAB: usize = 2043;
     for place in (0..8).chain([1000, 1030, 1541, 2039, 2040, 2041, 2042]) {

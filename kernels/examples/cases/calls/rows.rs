@@ -34,7 +34,7 @@ const SHAPES: [(usize, usize, usize); 20] = [
     (1, 16400, 1),
 ];
 
-/// As large as to be seen beside a variance of ⅓.
+/// As large as to be seen next to a variance of ⅓.
 const EPS: f64 = 0.01;
 
 pub fn all(draw: &mut Draw, dtype: DType) -> Result<()> {
@@ -160,7 +160,7 @@ fn tokens(draw: &mut Draw, dtype: DType) -> Result<()> {
     }
     draws(dtype)?;
     let few: Vec<f32> = (0..900).map(|i| (i * 7 % 5) as f32 - 3.).collect();
-    // One more than the kernel's list of the greatest has room for.
+    // One more than the kernel's list of the largest has room for.
     for logits in [few, vec![1.; 1025]] {
         let ties = Tensor::new(logits, &Device::Cpu)?.to_dtype(dtype)?;
         next_token::level4::argmax(&ties)?;

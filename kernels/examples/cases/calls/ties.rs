@@ -63,11 +63,8 @@ fn graphs(dtype: DType) -> Result<()> {
         segment_mean::level4::segment_mean(&x, &two)?;
     }
     // Two shares of one graph, whose means are 257 and 259.
-    let nodes = [
-        [256., 258., 256., 258., 256.],
-        [258., 260., 258., 260., 258.],
-    ];
-    let x = repeated(nodes.as_flattened(), &[1024, 5], dtype)?;
+    let nodes = [[256., 258., 256., 258.], [258., 260., 258., 260.]];
+    let x = repeated(nodes.as_flattened(), &[1024, 4], dtype)?;
     segment_mean::level4::segment_mean(&x, &segments(&[0, 1024])?)?;
     for (heads, d) in [(2, 8), (1, 7), (1, 136), (1, 135)] {
         let nodes = 4;
@@ -158,7 +155,7 @@ fn patches(dtype: DType) -> Result<()> {
     Ok(())
 }
 
-/// 127 + 127 + 4 ∓ 1, with weights ±1 whose scale is 1, and 127 the greatest: q is x.
+/// 127 + 127 + 4 ∓ 1, with weights ±1 whose scale is 1, and 127 the maximum: q is x.
 fn ternary(dtype: DType) -> Result<()> {
     for m in [1, 5] {
         let mut x = vec![127., 127., 4., 1.];

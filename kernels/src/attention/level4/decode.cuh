@@ -21,7 +21,7 @@ struct DecodeLayout {
   static constexpr int LANES_PER_ROW = LANES_PER_GROUP / ROWS; // neighbours in a group with scores of one row
 };
 
-// What the lanes of a warp, and in the end the warps of a block, exchange.
+// State that the lanes of a warp, and in the end the warps of a block, exchange.
 template <typename T, int D, int ROWS>
 struct Shared {
   using Layout = DecodeLayout<T, D, ROWS>;
@@ -124,7 +124,7 @@ __device__ __forceinline__ void add_weighted_values(const float (&p)[ROWS][KEYS]
   }
 }
 
-// The softmax of the rows over the keys begin..end. Each warp leaves its part in shared memory.
+// Softmax-weighted values of the rows, over the keys begin..end. Each warp leaves its part in shared memory.
 template <typename T, int D, int ROWS>
 __device__ __forceinline__ void attend(const Params<T> &params, const QueryRows<T, ROWS> &rows, int begin, int end,
                                        Shared<T, D, ROWS> &shared) {
@@ -199,7 +199,7 @@ __device__ __forceinline__ void attend(const Params<T> &params, const QueryRows<
   __syncthreads();
 }
 
-// One channel of a row, over all warps of a block: the maximum score, the sum of exponentials, and Σ p·v.
+// One channel of a row, joined over the warps of a block: the maximum score, the sum of exponentials, and Σ p·v.
 struct Part {
   float m, l, o;
 };

@@ -1,4 +1,4 @@
-//! Level 4: three kernels, of which the number of queries, the dtype and the alignment choose one.
+//! Level 4: one of three kernels, chosen by the number of queries, the dtype and the alignment.
 //!
 //! Few queries cannot fill a tile: their keys are split over blocks (`decode.cu`). More queries are cut into tiles, one
 //! per block: in bf16 on tensor cores (`tile_mma.cu`), in f32 on FFMA units (`tile_f32.cu`).

@@ -1,4 +1,4 @@
-//! Few queries at a position that the device knows: the launches of `decode.cu` and `position.cu`.
+//! Few queries at a position that the device knows: the launch of `decode.cu`.
 
 use candle_core::{Result, Tensor};
 
@@ -10,7 +10,6 @@ use crate::launch::{Launch, Module, module};
 use crate::output;
 
 static MODULE: Module = module!("attention/level5/decode", sm_75);
-static POSITION: Module = module!("attention/level5/position", sm_75, sm_90);
 
 pub(in crate::attention) const F32: Entries = [
     [
@@ -58,17 +57,4 @@ pub(super) fn launch(params: &Params, cache: &PositionedCache) -> Result<Tensor>
             .launch()
     })?;
     Ok(y)
-}
-
-/// `value` (1) becomes `position`.
-pub(super) fn set_position(value: &Tensor, position: usize) -> Result<()> {
-    let launch = Launch::new(&POSITION, "position_set_level5").block(1, 1, 1);
-    launch.write(value).u32(position).launch()
-}
-
-/// Adds `tokens` to `value` (1).
-pub(super) fn advance_position(value: &Tensor, tokens: usize) -> Result<()> {
-    let launch = Launch::new(&POSITION, "position_advance_level5").block(1, 1, 1);
-    let launch = launch.programmatic().read(value).write(value);
-    launch.u32(tokens).launch()
 }

@@ -1,10 +1,10 @@
 //! Level 5: which kernel computes attention for this shape on this device.
 //!
 //! - [`attention`], of all keys: the fastest kernel of [`REGISTRY`], by the tables of [`dispatch`](crate::dispatch).
-//! - [`prompt_attention`], causal, of many queries: this level's kernels for tensor cores where they can, otherwise
-//!   level 4.
+//! - [`causal_attention`], of a prompt, at a position that the host knows: this level's kernels for tensor cores where they
+//!   can, otherwise level 4.
 //! - [`attention_step`], of a few queries, with the rotation and the append: the fastest of [`STEPS`], which are one launch
-//!   of clusters (`step_cluster.cu`), and the launches of `rope` and of [`causal_attention`] (`decode.cu`). Both read the
+//!   of clusters (`step_cluster.cu`), and the launches of `rope` and of [`causal_attention_step`] (`decode.cu`). Both read the
 //!   position from the device's memory, so that a recorded decode step can be repeated.
 
 pub(super) mod decode;
@@ -125,7 +125,7 @@ const PROMPT_KERNELS: [PromptKernel; 2] = [
 ///
 /// # Errors
 /// When shapes, dtypes or devices do not agree.
-pub fn prompt_attention(q: &Tensor, cache: &super::Cache, position: usize) -> Result<Tensor> {
+pub fn causal_attention(q: &Tensor, cache: &super::Cache, position: usize) -> Result<Tensor> {
     let (_, tokens, _, d) = q.dims4()?;
     let (facts, dtype) = (Facts::of(q.device())?, q.dtype());
     let why = || format!("{tokens} tokens in {} of D = {d}", dtype.as_str());
@@ -144,12 +144,12 @@ pub fn prompt_attention(q: &Tensor, cache: &super::Cache, position: usize) -> Re
     level4::causal_attention(q, cache, position)
 }
 
-/// softmax(q·kᵀ/√D)·v over the keys up to each query's own: q (B, T, H, D), T up to 4, → (B, T, H·D). On a GPU, which
-/// [`Cache::on_device`] ensures.
+/// [`causal_attention`] at the device's position: softmax(q·kᵀ/√D)·v over the keys up to each query's own,
+/// q (B, T, H, D), T up to 4, → (B, T, H·D). On a GPU, which [`Cache::on_device`] ensures.
 ///
 /// # Errors
 /// When shapes, dtypes or devices do not agree.
-pub fn causal_attention(q: &Tensor, cache: &PositionedCache) -> Result<Tensor> {
+pub fn causal_attention_step(q: &Tensor, cache: &PositionedCache) -> Result<Tensor> {
     const KERNEL: &str = "causal_attention_level5";
     let _span = trace::span(KERNEL);
     let of = |q| Params::causal(KERNEL, q, cache.inner, cache.host_position);

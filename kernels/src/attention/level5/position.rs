@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use candle_core::{DType, Device, Result, Tensor};
 
-use super::decode;
 use crate::attention;
 use crate::attention::level4::MAX_DECODE_QUERIES;
 use crate::attention::level4::decode::TARGET_KEYS_PER_SPLIT;
 use crate::cuda_graph::is_recording;
 use crate::error::{mismatch, unsupported};
-use crate::launch::on_cpu;
+use crate::launch::{Launch, Module, module, on_cpu};
+
+static MODULE: Module = module!("attention/level5/position", sm_75, sm_90);
 
 /// A position that kernels read: a number in the device's memory, and what the host knows of it.
 #[derive(Debug)]
@@ -47,7 +48,8 @@ impl Position {
             let found = format!("{position}, which no kernel has set");
             return Err(mismatch("position_set_level5", "a known position", found));
         }
-        decode::set_position(&self.value, position)?;
+        let set = Launch::new(&MODULE, "position_set_level5").block(1, 1, 1);
+        set.write(&self.value).u32(position).launch()?;
         self.known.store(position, Relaxed);
         Ok(())
     }
@@ -58,7 +60,9 @@ impl Position {
     /// # Errors
     /// When the driver refuses.
     pub fn advance(&self, tokens: usize) -> Result<()> {
-        decode::advance_position(&self.value, tokens)?;
+        let advance = Launch::new(&MODULE, "position_advance_level5").block(1, 1, 1);
+        let advance = advance.programmatic().read(&self.value).write(&self.value);
+        advance.u32(tokens).launch()?;
         if !is_recording() {
             self.advanced(tokens);
         }

@@ -2,7 +2,7 @@
 
 use candle_core::{Result, Tensor};
 
-use super::{PositionedCache, causal_attention, step_cluster};
+use super::{PositionedCache, causal_attention_step, step_cluster};
 use crate::attention::params::{Strides, strides};
 use crate::dispatch::{Entry, Facts, Layout, Op, Picked, Problem, Registry, Why};
 use crate::rope;
@@ -123,6 +123,6 @@ fn launches(step: &Step) -> Result<Tensor> {
         sin,
         cache,
     } = *step;
-    let q = rope::level5::rope_append(q, k, v, cos, sin, cache)?;
-    causal_attention(&q, cache)
+    let q = rope::level5::rope_append_step(q, k, v, cos, sin, cache)?;
+    causal_attention_step(&q, cache)
 }

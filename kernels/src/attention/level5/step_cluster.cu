@@ -57,13 +57,13 @@ struct Layout {
   static constexpr int KEYS_PER_CLUSTER_PASS = BLOCKS<ROWS> * WARPS * GROUPS_PER_WARP * KEYS_PER_GROUP;
 };
 
-// What a block sends to another one: of a part of one row of y its maximum score, its sum of exponentials, and Σ p·v.
+// A message from one block to another: for a part of one row of y, the maximum score, the sum of exponentials, and Σ p·v.
 template <int ELEMENTS>
 struct Part {
   float m, l, o[ELEMENTS];
 };
 
-// What the warps of a block exchange, and the parts that come from the blocks.
+// Memory through which the warps of a block exchange, and the parts that come from the blocks.
 template <int D, int ROWS>
 struct Shared {
   static constexpr int ELEMENTS = ROWS * D / BLOCKS<ROWS>; // of y for each block, all of one row

@@ -35,16 +35,16 @@ pub const LEVELS: [Level; 2] = [
 /// Level 5's kernels for Hopper.
 const HOPPER: Level = Level {
     name: "level 5",
-    rope_append: crate::rope::level5::prompt_rope_append,
-    causal_attention: attention::level5::prompt_attention,
+    rope_append: crate::rope::level5::rope_append,
+    causal_attention: attention::level5::causal_attention,
     attention: attention::level5::tile_wgmma::attention,
 };
 
 /// Level 5's f32 kernels on tensor cores (TF32×3).
 const TF32: Level = Level {
     name: "level 5 in f32",
-    rope_append: crate::rope::level5::prompt_rope_append,
-    causal_attention: attention::level5::prompt_attention,
+    rope_append: crate::rope::level5::rope_append,
+    causal_attention: attention::level5::causal_attention,
     attention: attention::level5::tile_tf32x3::attention,
 };
 

@@ -40,12 +40,12 @@ fn step(case: Case, path: Path, product: &Tensor, device: &Device) -> Result<(Te
     let (cos, sin) = (angles(1., 0.3)?, angles(0., -0.7)?);
     let y = match path {
         Path::Launches => {
-            let q = rope::level5::rope_append(&q, &k, &v, &cos, &sin, &at)?;
+            let q = rope::level5::rope_append_step(&q, &k, &v, &cos, &sin, &at)?;
             let q = match case.offset {
                 0 => q,
                 _ => behind(&q)?,
             };
-            level5::causal_attention(&q, &at)?
+            level5::causal_attention_step(&q, &at)?
         }
         Path::Step => level5::attention_step(&q, &k, &v, &cos, &sin, &at)?,
     };

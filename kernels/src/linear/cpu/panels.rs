@@ -1,8 +1,8 @@
-//! Weights packed in the order in which the micro-kernel reads them.
+//! Weights packed as the micro-kernel reads them.
 //!
 //! w (N, K) is row-major, so one step along K for many columns of y would gather an element from each of as
-//! many rows. gemm packs w on every call. A weight is the same in every call, so it is packed once, when the
-//! model is loaded.
+//! many rows. gemm packs w on every call. A weight is the same in every call: this code packs it once, when
+//! the model is loaded.
 //!
 //! A panel has as many rows of w as two vectors have lanes, k by k: one step along K is two vectors from
 //! consecutive addresses, and a dot product needs no sum across lanes. The last panel is zero-padded. In bf16

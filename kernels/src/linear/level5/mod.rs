@@ -55,7 +55,7 @@ pub enum Run {
     Mma(Mma),
     /// A tile on Hopper's tensor cores: `wgmma.cu`, in tables such as `linear_bf16_level5_128x192`.
     Wgmma(Wgmma),
-    /// A tile of `matmul` on w as a transposed view: `matmul/level5.cu`, in tables the names of that op.
+    /// A tile of `matmul` on w as a transposed view: `matmul/level5/tile.cu`, in tables the names of that op.
     Small(matmul::level5::BlockTile),
     /// candle's matmul, which is cuBLAS's, then the epilogue in kernels of its own: in tables `candle`.
     Candle,

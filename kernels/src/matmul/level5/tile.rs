@@ -1,4 +1,4 @@
-//! Small tiles on a GPU: the launch of `level5.cu`.
+//! Small tiles on a GPU: the launch of `tile.cu`.
 
 use candle_core::{DType, Result, Tensor};
 
@@ -8,9 +8,9 @@ use crate::error::mismatch;
 use crate::launch::{Launch, MOST_BLOCKS, Module, module};
 use crate::output;
 
-static MODULE: Module = module!("matmul/level5", sm_75);
+static MODULE: Module = module!("matmul/level5/tile", sm_75);
 
-/// A kernel of `level5.cu`: its entry, its tile and its threads. A test compares them with the `.cu` and the PTX.
+/// A kernel of `tile.cu`: its entry, its tile and its threads. A test compares them with the `.cu` and the PTX.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockTile {
     /// Entry.
@@ -74,7 +74,7 @@ impl BlockTile {
     }
 }
 
-/// All tiles of `level5.cu`. The first seven are for a single matrix, too.
+/// All tiles of `tile.cu`. The first seven are for a single matrix, too.
 pub(crate) const TILES: [BlockTile; 9] = [
     BlockTile::new("matmul_f32_level5_16x16_k32", (16, 16), 256, 1),
     BlockTile::new("matmul_f32_level5_16x16_k64", (16, 16), 256, 1),
@@ -87,7 +87,7 @@ pub(crate) const TILES: [BlockTile; 9] = [
     BlockTile::new("matmul_f32_level5_warp_16x16", (16, 16), 32, 4),
 ];
 
-/// Where a tile of `level5.cu` can run.
+/// Where a tile of `tile.cu` can run.
 pub(crate) fn can(p: &Problem, facts: &Facts) -> bool {
     p.dtype == DType::F32
         && facts.at_least((7, 5))
@@ -105,7 +105,7 @@ mod tests {
     fn tiles_are_those_of_the_kernel() {
         for tile in TILES {
             // Small<BM, BN, BK, TM, TN, SLICES, MATRICES = 1>
-            let template = template_of(include_str!("../level5.cu"), tile.entry);
+            let template = template_of(include_str!("tile.cu"), tile.entry);
             let number = |i: usize| template.get(i).map_or(1, |n| n.parse().expect("a number"));
             let found = [tile.m, tile.n, tile.matrices];
             assert_eq!(found, [1, 2, 7].map(number), "{}", tile.entry);

@@ -1,29 +1,17 @@
-//! Level 4: register tiles and tensor cores, their rows gathered from the image.
+//! Level 4: register tiles and tensor cores, their rows gathered from the image. `tile_f32.rs` and `mma.rs` name the
+//! kernels of the `.cu` of their name.
+
+mod mma;
+mod tile_f32;
 
 use candle_core::{Result, Tensor};
 use operands::Linear;
 
 use super::{Added, Shape, cpu};
 use crate::element::{by_dtype, dispatch};
-use crate::launch::{Launch, Module, module};
+use crate::launch::Launch;
 use crate::linear::level4::{Form, Packed};
 use crate::linear::tile::{choose, tiles};
-
-static TILE_F32: Module = module!("patch_embed/level4/tile_f32", sm_75);
-static MMA: Module = module!("patch_embed/level4/mma", sm_80);
-
-/// For each of `TILES_F32`, which `tile_f32.cu` shares with linear's.
-const ENTRIES_F32: [&str; 2] = [
-    "patch_embed_f32_level4_64x64",
-    "patch_embed_f32_level4_32x32",
-];
-
-/// For each of `TILES_BF16`, which `mma.cu` shares with linear's.
-const ENTRIES_BF16: [&str; 3] = [
-    "patch_embed_bf16_level4_128x128",
-    "patch_embed_bf16_level4_64x64",
-    "patch_embed_bf16_level4_32x64",
-];
 
 /// pixels (B, 3, H, W), patch with weight (C, 3, P, P) and bias (C), class (1, 1, C), positions (1, 1 + n, C)
 /// → (B, 1 + n, C)
@@ -72,8 +60,8 @@ pub(super) fn launch(
     let (module, entries) = by_dtype(
         "patch_embed_level4",
         dtype,
-        (&TILE_F32, &ENTRIES_F32[..]),
-        (&MMA, &ENTRIES_BF16[..]),
+        (&tile_f32::MODULE, &tile_f32::ENTRIES[..]),
+        (&mma::MODULE, &mma::ENTRIES[..]),
     )?;
     let (tile, entry) = (tiles("patch_embed_level4", dtype)?[tile], entries[tile]);
     let (height, width) = shape.image;
@@ -97,21 +85,4 @@ pub(super) fn launch(
         .u32(shape.channels * height * width)
         .launch()?;
     Ok(y)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::linear::tile::tests::assert_as_compiled;
-    use crate::linear::tile::{TILES_BF16, TILES_F32};
-
-    #[test]
-    fn tiles_are_those_of_the_kernels() {
-        for (tile, entry) in TILES_F32.into_iter().zip(ENTRIES_F32) {
-            assert_as_compiled(tile, include_str!("tile_f32.cu"), &TILE_F32, entry);
-        }
-        for (tile, entry) in TILES_BF16.into_iter().zip(ENTRIES_BF16) {
-            assert_as_compiled(tile, include_str!("mma.cu"), &MMA, entry);
-        }
-    }
 }

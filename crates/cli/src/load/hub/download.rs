@@ -1,7 +1,7 @@
 //! Downloads into the cache.
 //!
 //! The crate `hf-hub` asks the hub, and this module writes the files: the crate would take their paths from headers of
-//! the answer, in which a hostile hub can write `../`. Each file is in its snapshot, as `huggingface_hub` does it on a
+//! the answer, where a hostile hub can write `../`. Each file is in its snapshot, as `huggingface_hub` does it on a
 //! system without links.
 
 use std::io;

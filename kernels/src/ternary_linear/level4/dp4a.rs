@@ -1,22 +1,16 @@
-//! Level 4: look-up tables in shared memory, or 8-bit activations and dp4a.
+//! Activations rounded to 8 bits: the launches of `dp4a.cu`, one for few rows of x, two for many.
 
 use candle_core::{DType, Result, Tensor};
 
-use super::{Sizes, Ternary};
+use super::{ROWS, THREADS, row_blocks};
 use crate::element::by_dtype;
 use crate::launch::{Launch, Module, module};
 use crate::output;
+use crate::ternary_linear::{Sizes, Ternary};
 
-static LUT: Module = module!("ternary_linear/level4_lut", sm_75);
-static DP4A: Module = module!("ternary_linear/level4_dp4a", sm_75);
+static MODULE: Module = module!("ternary_linear/level4/dp4a", sm_75);
 
-/// Threads of a block, 8 warps, in all kernels.
-const THREADS: usize = 256;
-
-/// Rows of weights of a block: four per warp.
-const ROWS: usize = 32;
-
-/// Rows of x of a warp in the tile kernel: `TILE_TM` of `level4_dp4a.cu`.
+/// Rows of x of a warp in the tile kernel: `TILE_TM` of `dp4a.cu`.
 const TILE_TM: usize = 8;
 
 /// Rows of x up to which each block rounds its row of x itself: one launch in place of two.
@@ -26,41 +20,7 @@ const MAX_ROWS_IN_ONE_LAUNCH: usize = 4;
 const MAX_SMEM: usize = 48 << 10;
 
 /// x (M, K), w (N, K) → y (M, N), on a GPU.
-pub(super) fn launch_lut(x: &Tensor, w: &Ternary, sizes: &Sizes) -> Result<Tensor> {
-    let y = output::tensor(sizes.y.as_slice(), x.dtype(), x.device())?;
-    let entry = by_dtype(
-        "ternary_linear_lut_level4",
-        x.dtype(),
-        "ternary_linear_lut_f32_level4",
-        "ternary_linear_lut_bf16_level4",
-    )?;
-    row_blocks(&LUT, entry, x, w, sizes, &y).launch()?;
-    Ok(y)
-}
-
-/// A launch whose blocks compute `ROWS` columns of one row of y each.
-fn row_blocks<'a>(
-    module: &'static Module,
-    entry: &'static str,
-    x: &'a Tensor,
-    w: &'a Ternary,
-    sizes: &Sizes,
-    y: &'a Tensor,
-) -> Launch<'a> {
-    Launch::new(module, entry)
-        .grid(sizes.m, sizes.n.div_ceil(ROWS), 1)
-        .block(THREADS, 1, 1)
-        .read(x)
-        .read(w.codes())
-        .read(w.scales())
-        .write(y)
-        .u32(sizes.n)
-        .u32(sizes.k)
-        .u32(w.stride())
-}
-
-/// x (M, K), w (N, K) → y (M, N), on a GPU.
-pub(super) fn launch_dp4a(x: &Tensor, w: &Ternary, sizes: &Sizes) -> Result<Tensor> {
+pub(super) fn launch(x: &Tensor, w: &Ternary, sizes: &Sizes) -> Result<Tensor> {
     let y = output::tensor(sizes.y.as_slice(), x.dtype(), x.device())?;
     // A byte for each activation, rounded up to what a warp reads at a time.
     let q_bytes = 4 * w.stride().next_multiple_of(512);
@@ -72,23 +32,17 @@ pub(super) fn launch_dp4a(x: &Tensor, w: &Ternary, sizes: &Sizes) -> Result<Tens
             "ternary_linear_dp4a_f32_level4",
             "ternary_linear_dp4a_bf16_level4",
         )?;
-        row_blocks(&DP4A, entry, x, w, sizes, &y)
+        row_blocks(&MODULE, entry, x, w, sizes, &y)
             .smem(q_bytes)
             .launch()?;
     } else {
-        launch_dp4a_tiles(x, w, sizes, q_bytes, &y)?;
+        launch_tiles(x, w, sizes, q_bytes, &y)?;
     }
     Ok(y)
 }
 
 /// Two launches: the first rounds x, the second multiplies.
-fn launch_dp4a_tiles(
-    x: &Tensor,
-    w: &Ternary,
-    sizes: &Sizes,
-    q_bytes: usize,
-    y: &Tensor,
-) -> Result<()> {
+fn launch_tiles(x: &Tensor, w: &Ternary, sizes: &Sizes, q_bytes: usize, y: &Tensor) -> Result<()> {
     let quantize = by_dtype(
         "ternary_linear_quantize_level4",
         x.dtype(),
@@ -104,7 +58,7 @@ fn launch_dp4a_tiles(
     let m = sizes.m.next_multiple_of(TILE_TM);
     let q = output::tensor((m, q_bytes), DType::U8, x.device())?;
     let rows = output::tensor((m, 2), DType::U32, x.device())?; // an f32 and an i32 each
-    Launch::new(&DP4A, quantize)
+    Launch::new(&MODULE, quantize)
         .grid(m, 1, 1)
         .block(THREADS, 1, 1)
         .read(x)
@@ -114,7 +68,7 @@ fn launch_dp4a_tiles(
         .u32(sizes.k)
         .u32(w.stride())
         .launch()?;
-    Launch::new(&DP4A, dp4a)
+    Launch::new(&MODULE, dp4a)
         .grid(m / TILE_TM, sizes.n.div_ceil(ROWS), 1)
         .block(THREADS, 1, 1)
         .read(&q)

@@ -1,7 +1,7 @@
 //! Level 5: small tiles on a GPU, and on a CPU loops that read the operands through their strides.
 //!
 //! [`Call`] checks the operands and runs one of the implementations, `registry.rs` lists them, and `tile.rs` launches
-//! `level5.cu`.
+//! `tile.cu`.
 
 mod call;
 mod registry;
@@ -30,7 +30,7 @@ pub enum Run {
     Gemv(Threads),
     /// Element by element, on a CPU.
     Scalar,
-    /// A kernel of `level5.cu`.
+    /// A kernel of `tile.cu`.
     Tile(BlockTile),
 }
 

@@ -12,9 +12,9 @@
 // Bytes: x once for each 32 rows of weights, weights M times (from L2 after the first), y once.
 // To be faster: a table serves only 32 rows, since more would leave SMs without work at
 // N = 4096; and shared memory answers one look-up of a warp a cycle, 64 weights, in which dp4a does 256:
-// see level4_dp4a.cu, which gives up the activations' precision for it.
+// see dp4a.cu, which gives up the activations' precision for it.
 //
-// Measured on an NVIDIA H200: ternary_linear 32x4096x4096 f32 at 22% of the fastest f32 matmul; see kernels/generated/ternary_linear/level4_lut.md.
+// Measured on an NVIDIA H200: ternary_linear 32x4096x4096 f32 at 22% of the fastest f32 matmul; see kernels/generated/ternary_linear/level4/lut.md.
 
 #include "common/vector.cuh"
 #include "common/warp.cuh"
