@@ -10,10 +10,10 @@ mod noted;
 mod overlap;
 mod recorded;
 mod register_rows;
+mod repeat;
 pub(crate) mod simulated;
 #[cfg(feature = "cuda")]
 mod tensor_map;
-mod touched;
 
 pub(crate) use alignment::{aligned, is_aligned};
 pub use chain::{chained, is_chained};
@@ -27,8 +27,8 @@ pub(crate) use narrow_rows::narrow_row_variant;
 pub use noted::{is_noted, noted};
 pub use recorded::{Recorded, recorded};
 pub(crate) use register_rows::{fits_in_registers, rows_a_block};
+pub use repeat::{Recording, Repeated, Sequence, repeatable};
 pub use simulated::simulated;
-pub use touched::{TouchedBytes, touched};
 
 use std::borrow::Cow;
 

@@ -87,6 +87,12 @@ fn counter(name: &str, counts: &Counts) -> Option<f64> {
     Some(value + atomics as f64)
 }
 
+/// Returns the first instruction that copies in bulk, of which no counter counts requests or sectors.
+pub fn bulk_copy(report: &Report) -> Option<&simt::Line> {
+    let mut lines = report.lines.iter();
+    lines.find(|line| line.form.starts_with("cp.async.bulk"))
+}
+
 /// Returns the lines with the maximum of the formula's first term, in source order; empty if all are 0.
 pub fn costliest<'a>(formula: &str, report: &'a Report) -> Vec<&'a simt::Line> {
     let name = formula.split_whitespace().next().unwrap_or_default();

@@ -12,7 +12,7 @@ use crate::source::Edit;
 /// Names and sizes of a launch: rows = 3, columns = 100.
 pub type Sizes = BTreeMap<String, u64>;
 
-/// What the learner does in an exercise.
+/// The learner's task in an exercise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -57,9 +57,9 @@ pub struct Spec {
     pub minutes: u32,
     /// The level of optimisation that it is about.
     pub level: u8,
-    /// What the learner does.
+    /// The learner's task.
     pub kind: Kind,
-    /// What the learner can do afterwards.
+    /// Ability that the learner has afterwards.
     pub objective: String,
     /// Three hints, from a nudge to nearly the solution; none in a handout without hints.
     #[serde(default)]
@@ -83,11 +83,11 @@ pub struct Spec {
     /// Questions that the learner answers in the file.
     #[serde(default, rename = "question")]
     pub questions: Vec<Question>,
-    /// What a learner is told after passing.
+    /// Text for a learner who has passed.
     pub debrief: Option<Debrief>,
 }
 
-/// What a learner is told after passing.
+/// Text for a learner who has passed.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Debrief {
@@ -97,7 +97,7 @@ pub struct Debrief {
     pub file: String,
     /// A line of that file, without the spaces around it; it occurs there exactly once.
     pub line: String,
-    /// What to read next, as a link from a chapter: `[matmul at level 4](level4.md#matmul)`.
+    /// The next thing to read, as a link from a chapter: `[matmul at level 4](level4.md#matmul)`.
     pub next: String,
 }
 

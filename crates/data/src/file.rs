@@ -29,7 +29,8 @@ pub fn is_there(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 
-/// Reads a whole file of at most `limit` bytes. Its size is checked before anything is read or allocated.
+/// Reads a whole file of at most `limit` bytes. Its size is checked before anything is read or allocated; one without a
+/// size, as in `/proc`, is empty.
 ///
 /// # Errors
 /// [`BadInput`] if the file is larger or cannot be read, and for a folder, a pipe or a device: a pipe in a
@@ -43,6 +44,10 @@ pub fn read_file(path: &Path, limit: u64) -> Result<Vec<u8>, BadInput> {
     if metadata.len() > limit {
         let expected = format!("at most {limit} bytes");
         return Err(BadInput::new(path.display(), expected, metadata.len()));
+    }
+    // Files in `/proc` have this size, too, and reading one such as `/proc/kmsg` may wait forever.
+    if metadata.len() == 0 {
+        return Ok(vec![]);
     }
     all_of(path, File::open(path).map_err(unreadable)?, limit, "")
 }
@@ -245,6 +250,15 @@ mod tests {
                 .to_string()
                 .ends_with("expected a file, found a pipe or a device")
         );
+    }
+
+    /// The kernel's log is a regular file of no bytes, and its end never comes.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_without_a_size_is_empty() {
+        for path in ["/proc/kmsg", "/proc/version"] {
+            assert_eq!(read(Path::new(path)), Ok(vec![]), "{path}");
+        }
     }
 
     #[cfg(unix)]

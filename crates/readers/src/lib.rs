@@ -1,8 +1,8 @@
 //! The readers of files that may come from strangers, as functions of bytes: any bytes end in a value or an error, without
 //! a panic, a hang or gigabytes of memory.
 //!
-//! `fuzz/` runs them under libFuzzer, and the test `corpus` of this crate on [seeds](Reader::seeds), on what the fuzzer
-//! found, and on [mutations](mutate) of both.
+//! `fuzz/` runs them under libFuzzer, and the test `corpus` of this crate on [seeds](Reader::seeds), on the saved corpus,
+//! and on [mutations](mutate) of both.
 
 #![forbid(unsafe_code)]
 
@@ -56,7 +56,7 @@ impl Reader {
         const { &ALL }.iter().find(|reader| reader.name == name)
     }
 
-    /// Inputs that are right, then those of `fuzz/regressions`, which once went wrong.
+    /// Inputs that are right, then the saved corpus: those of `fuzz/regressions`.
     pub fn seeds(&self) -> Vec<Vec<u8>> {
         let mut all = (self.make_seeds)();
         let kept = fs::read_dir(root().join("fuzz/regressions").join(self.name));
@@ -70,6 +70,23 @@ impl Reader {
         all.extend(kept.iter().filter_map(|path| fs::read(path).ok()));
         all
     }
+}
+
+/// Begins a process of libFuzzer. Its hook would end the process at a panic that a reader catches, as that of a tokenizer
+/// does; one that a reader does not catch ends the process anyway.
+pub fn begin_fuzzing() {
+    drop(std::panic::take_hook());
+}
+
+/// Reads an input of the fuzz target `name`.
+///
+/// # Panics
+/// There is no reader of this name, or it panics.
+pub fn fuzz(name: &str, bytes: &[u8]) {
+    let Some(reader) = Reader::named(name) else {
+        panic!("{name}: expected a reader, found none");
+    };
+    (reader.read)(bytes);
 }
 
 /// The repository.

@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::panic::catch_unwind;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rand::SeedableRng;
@@ -36,30 +37,44 @@ fn seeds_and_what_was_found_are_read() {
     }
 }
 
-/// A seed that no reader accepts would leave most of the reader untested.
+/// Names of the files or folders in a folder of `fuzz/`, without extension, in order.
+fn names(folder: &str) -> Vec<String> {
+    let entries = fs::read_dir(readers::root().join("fuzz").join(folder)).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let name = |path: PathBuf| path.file_stem().unwrap().to_str().unwrap().to_owned();
+    let mut names: Vec<String> = paths.map(name).collect();
+    names.sort();
+    names
+}
+
 #[test]
-fn a_folder_of_regressions_is_a_readers() {
-    let folders = fs::read_dir(readers::root().join("fuzz/regressions")).unwrap();
-    for folder in folders {
-        let folder = folder.unwrap();
-        if folder.path().is_file() {
-            continue; // what the folder is for
-        }
-        let name = folder.file_name().into_string().unwrap();
-        assert!(
-            Reader::named(&name).is_some(),
-            "fuzz/regressions/{name}: no reader has this name"
-        );
+fn every_reader_has_a_target_and_a_saved_corpus() {
+    let readers: Vec<&str> = ALL.iter().map(|reader| reader.name).collect();
+    assert_eq!(names("targets"), readers);
+    let mut saved = names("regressions");
+    saved.retain(|name| name != "README");
+    assert_eq!(saved, readers);
+    let manifest = fs::read_to_string(readers::root().join("fuzz/Cargo.toml")).unwrap();
+    for name in readers {
+        assert!(!names(&format!("regressions/{name}")).is_empty(), "{name}");
+        // A target has no code of its own, so that nothing in it is left unchecked where libFuzzer is not built.
+        let target = readers::root().join(format!("fuzz/targets/{name}.rs"));
+        let text = fs::read_to_string(&target).unwrap();
+        assert_eq!(text, format!("#![no_main]\n\nfuzz::target!(\"{name}\");\n"));
+        let bin = format!("[[bin]]\nname = \"{name}\"\npath = \"targets/{name}.rs\"\n");
+        assert!(manifest.contains(&bin), "fuzz/Cargo.toml lacks {name}");
     }
-    let targets = fs::read_to_string(readers::root().join("fuzz/Cargo.toml")).unwrap();
-    for reader in &ALL {
-        let target = format!("name = \"{}\"", reader.name);
-        assert!(
-            targets.contains(&target),
-            "fuzz/Cargo.toml lacks {}",
-            reader.name
-        );
-    }
+    let bins = manifest.matches("[[bin]]").count();
+    assert_eq!(bins, ALL.len());
+}
+
+/// A name that no reader has ends a fuzzer at its first input.
+#[test]
+#[should_panic(expected = "expected a reader, found none")]
+fn a_target_runs_the_reader_of_its_name() {
+    ALL.iter()
+        .for_each(|reader| readers::fuzz(reader.name, b""));
+    readers::fuzz("none", b"");
 }
 
 #[test]

@@ -11,7 +11,7 @@ pub struct Gpu {
     pub launch: f64,
 }
 
-/// What an operation has to do at least.
+/// The minimum work of an operation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cost {
     /// Additions and multiplications, each counted as one.

@@ -39,7 +39,7 @@ pub fn check(fresh: &mut Fresh, submission: &mut Submission) -> Verdict {
         let row: Vec<f32> = fresh.numbers(len, 100.).iter().map(|x| x + shift).collect();
         held.whole(&format!("{len} numbers"), &row)?;
         held.merged(&format!("{len} numbers"), &row)?;
-        // Of a row with some masked scores at its beginning, as many as a part may have.
+        // A row with some masked scores at its beginning, as many as a part may have.
         let masked = 1 + fresh.below(len);
         let row = [vec![f32::NEG_INFINITY; masked], row].concat();
         let what = format!("{len} numbers behind {masked} of −∞");

@@ -1,6 +1,6 @@
 // Attention tile by tile (FlashAttention, Dao et al. 2022), for one query.
 
-/// What the query has seen so far.
+/// Maximum, sum and mixed values of the keys seen so far.
 #[derive(Debug, Clone, PartialEq)]
 pub struct State {
     /// The maximum score; −∞ before the first tile.

@@ -37,7 +37,7 @@ pub const HOPPER: Sm = Sm {
     shared_unit: 128,
 };
 
-/// What a block needs.
+/// Resources of a block.
 #[derive(Debug, Clone, Copy)]
 pub struct Block {
     /// Threads, from 1 to 1024.

@@ -19,7 +19,7 @@ pub fn e4m3(x: f32) -> f32 {
 pub struct Quantised {
     /// Numbers of E4M3.
     pub codes: Vec<f32>,
-    /// Of all of them.
+    /// Scale of all codes.
     pub scale: f32,
 }
 

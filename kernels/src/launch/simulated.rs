@@ -11,7 +11,7 @@ use simt::{Buffer, Dim, Kernel, Options, Report};
 use trace::Launched;
 
 use super::noted::launched;
-use super::{Arg, Launch, Module, overlap, recorded, touched};
+use super::{Arg, Launch, Module, overlap, recorded, repeat};
 use crate::error::mismatch;
 
 /// The state of this thread while [`simulated`] runs.
@@ -71,6 +71,7 @@ pub(super) fn execute(launch: &Launch) -> Result<()> {
     };
     let kernel = prepare(launch.module, &launch.entry)?;
     recorded::note(launch)?;
+    repeat::note(launch)?;
     let names: Vec<String> = kernel.params().map(|(name, _)| name.to_owned()).collect();
     let mut buffers: Vec<(usize, Buffer)> = vec![];
     let mut args = vec![];
@@ -100,13 +101,7 @@ pub(super) fn execute(launch: &Launch) -> Result<()> {
     } else {
         kernel.launch(dim, &mut buffers, &args, &options)
     };
-    let mut report = report.map_err(of_simulator)?;
-    touched::note(
-        launch,
-        &keys,
-        &std::mem::take(&mut report.touched),
-        &buffers,
-    );
+    let report = report.map_err(of_simulator)?;
     for arg in &launch.args {
         if let Arg::Write(x) | Arg::Update(x) = arg {
             let key = key(&x.storage_and_layout().0);
@@ -150,7 +145,7 @@ pub(super) fn no_tma(launch: &Launch) -> candle_core::Error {
     )
 }
 
-fn of_simulator(error: simt::Error) -> candle_core::Error {
+pub(super) fn of_simulator(error: simt::Error) -> candle_core::Error {
     candle_core::Error::Msg(error.to_string())
 }
 

@@ -53,7 +53,12 @@ fn from_file(contents: &Contents, path: &Path, room: u64) -> Result<Array> {
     let name = path.display().to_string();
     let unreadable = |e: std::io::Error| wrong(&name, "a readable file", e);
     let opened = File::open(path).map_err(unreadable)?;
-    let is_file = opened.metadata().is_ok_and(|file| file.is_file());
+    let metadata = opened.metadata().map_err(unreadable)?;
+    let is_file = metadata.is_file();
+    // Files in `/proc` have this size, too, and reading one such as `/proc/kmsg` may wait forever.
+    if is_file && metadata.len() == 0 {
+        return Err(wrong(&name, "an array", "0 bytes"));
+    }
     let most = room + MAX_HEADER;
     // A device such as `/dev/zero` has no end.
     let most = if is_file { most } else { MAX_STREAM.min(most) };

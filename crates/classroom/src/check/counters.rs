@@ -15,7 +15,7 @@ use crate::metric;
 /// A counter of the counted launch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Counter {
-    /// What is counted.
+    /// Name of the counter, as in its limit.
     pub what: String,
     /// The starter's value; `None` if it does not run, or the simulator has a finding.
     pub starter: Option<f64>,

@@ -16,6 +16,17 @@ pub fn check(
     counted: &Counted,
 ) -> Result<Result<(), Failure>, BadInput> {
     let sizes = &exercise.spec.shapes.counted;
+    let mut bulk = counted
+        .iter()
+        .filter_map(|(kernel, report)| Some((kernel, metric::bulk_copy(report)?)));
+    if let Some((kernel, line)) = bulk.next().filter(|_| !exercise.spec.limits.is_empty()) {
+        let (_, place) = submission.place(line.line, line.source.as_ref());
+        let what = format!(
+            "{}: expected loads and stores, which are counted, found the bulk copy `{}`",
+            kernel.entry, line.form
+        );
+        return Ok(Err(Failure::new(Part::Limit, place, what)));
+    }
     for limit in &exercise.spec.limits {
         let is_it = |entry: &str| limit.entry.as_deref().is_none_or(|e| e == entry);
         for (kernel, report) in counted.iter().filter(|(kernel, _)| is_it(&kernel.entry)) {

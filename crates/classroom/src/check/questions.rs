@@ -90,7 +90,7 @@ struct Answered<'s> {
     name: &'s str,
     line: usize,
     answer: &'s str,
-    /// What was expected, if the answer is wrong.
+    /// The expected answer, if the learner's is wrong.
     expected: Option<String>,
     figures: String,
 }

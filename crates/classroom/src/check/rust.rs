@@ -82,7 +82,7 @@ fn too_long(path: &Path, what: &str, limit: Duration) -> Failure {
     Failure::new(Part::Time, path.display(), what)
 }
 
-/// What the check says, or why it got no answer; what the submission printed becomes notes.
+/// The check's verdict, or why there is none; the submission's output becomes notes.
 fn verdict(trial: &Trial, package: &Package, limit: Duration) -> Result<Notes, Failure> {
     let path = package.path;
     let stderr = trial.submission.stderr.text();

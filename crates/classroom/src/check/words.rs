@@ -7,13 +7,16 @@
 use crate::exercise::Language;
 use crate::source::regions;
 
-/// Words of Rust: other files as code (`#[path]` needs `mod`) or as constants, code before `main`, and names
-/// for the linker, and machine code.
-const OF_RUST: [&str; 11] = [
+/// Words of Rust: other files as code (`#[path]` needs `mod`) or as constants, libraries and names for the linker, with
+/// which code may run before `main`, and machine code.
+const OF_RUST: [&str; 14] = [
     "include",
     "include_str",
     "include_bytes",
     "mod",
+    "extern",
+    "link",
+    "link_name",
     "link_section",
     "no_mangle",
     "export_name",
@@ -103,6 +106,10 @@ mod tests {
             "r#include!(\"s.rs\")",
             "include_str!(\"s\"); // a note",
             "include_bytes ! ( \"s\" )",
+            "#[link(name = \"m\")]",
+            "#[ link ( name = \"m\" ) ]",
+            "extern \"C\" {}",
+            "#[link_name = \"main\"]",
             "#[unsafe(link_section = \".init_array\")]",
             "#[unsafe(no_mangle)]",
             "#[unsafe(export_name = \"main\")]",

@@ -80,7 +80,7 @@ fn fence_of(file: &str) -> &'static str {
     Language::of_extension(extension).map_or("text", fence)
 }
 
-/// What is wrong, below what rejects it, in the order in which the parts of the check first occur.
+/// The mistakes, below the part that rejects them, in the order in which the parts of the check first occur.
 fn usual(wrong: &[Wrong]) -> String {
     let mut parts: Vec<&str> = vec![];
     for Wrong { caught_by, .. } in wrong {

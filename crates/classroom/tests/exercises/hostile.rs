@@ -160,6 +160,17 @@ each_done:
     assert!(failure.line.contains(expected), "{}", failure.line);
 }
 
+/// Bulk copies have no counters, so that one could take the place of any number of loads.
+#[test]
+fn no_limit_is_kept_by_bulk_copies() {
+    let exercise = &named("19-vector-loads");
+    let text = solution(exercise).replacen("// END", "cp.async.bulk.commit_group;\n    // END", 1);
+    let failure = checked(exercise, &text);
+    assert_eq!(failure.by, Part::Limit, "{}", failure.line);
+    let expected = "expected loads and stores, which are counted, found the bulk copy `cp.async.bulk.commit_group`";
+    assert!(failure.line.contains(expected), "{}", failure.line);
+}
+
 #[test]
 fn files_are_out_of_reach() {
     if !has_sandbox("files that a submission of an exercise reads and writes") {

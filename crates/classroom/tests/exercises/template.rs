@@ -39,7 +39,7 @@ fn missing(exercise: &Exercise) -> Vec<String> {
         .collect()
 }
 
-/// What a task lacks: one figure that is as wide as a terminal at most.
+/// Faults of a task, which has one figure that is as wide as a terminal at most.
 fn of_figure(task: &str) -> Option<String> {
     let lines: Vec<&str> = task.lines().collect();
     let begins = lines
@@ -58,7 +58,7 @@ fn of_figure(task: &str) -> Option<String> {
     (!(1..=COLUMNS).contains(&widest)).then_some(what)
 }
 
-/// What a debrief lacks. The book's test follows its link to a heading.
+/// Faults of a debrief. The book's test follows its link to a heading.
 fn of_debrief(debrief: &Debrief) -> Vec<String> {
     let Debrief {
         idea,

@@ -9,6 +9,13 @@ pub const MAX_NORMALIZERS: usize = 64;
 /// Maximum bytes of a token: the crate descends once per byte of a Unigram token.
 const MAX_TOKEN: usize = 1024;
 
+/// Maximum bytes of a Unigram vocabulary: the crate takes up to 300 bytes of memory for each.
+const MAX_UNIGRAM: usize = 1 << 22;
+
+/// Maximum number of regular expressions, and of their bytes: each may take 10 MB and half a second.
+const MAX_PATTERNS: usize = 16;
+const MAX_PATTERN_BYTES: usize = 1 << 14;
+
 /// Maximum number of added tokens, and of their bytes: the crate makes an automaton of them.
 const MAX_ADDED: usize = 1 << 16;
 const MAX_ADDED_BYTES: usize = 1 << 20;
@@ -25,18 +32,17 @@ pub fn check<'a>(
     model: &Value,
     added: impl Iterator<Item = &'a str> + Clone,
 ) -> Result<(), BadInput> {
-    let at_most = |what: &str, most: usize, found: usize| {
-        if found <= most {
-            return Ok(());
-        }
-        let what = format!("{file}: {what}");
-        Err(BadInput::new(what, format!("at most {most}"), found))
-    };
+    let at_most = |what: &str, most, found| at_most(file, what, most, found);
     at_most("number of `added_tokens`", MAX_ADDED, added.clone().count())?;
     let bytes = added.clone().map(str::len).sum();
     at_most("bytes of all `added_tokens`", MAX_ADDED_BYTES, bytes)?;
-    let longest = tokens(model).map(str::len).max().unwrap_or(0);
+    let lengths = || tokens(model).map(str::len);
+    let longest = lengths().max().unwrap_or(0);
     at_most("bytes of a token of `vocab`", MAX_TOKEN, longest)?;
+    if model["vocab"].is_array() {
+        let what = "bytes of all tokens of a Unigram `vocab`";
+        at_most(what, MAX_UNIGRAM, lengths().sum())?;
+    }
     match model["max_input_chars_per_word"].as_u64() {
         Some(found) if found > MAX_WORD => {
             let what = format!("{file}: `max_input_chars_per_word`");
@@ -44,6 +50,38 @@ pub fn check<'a>(
         }
         _ => Ok(()),
     }
+}
+
+/// Checks the regular expressions in parts of a `tokenizer.json`, before the crate compiles them.
+///
+/// # Errors
+/// [`BadInput`] if there are too many, or they are too long.
+pub fn check_patterns(file: &str, parts: &[&Value]) -> Result<(), BadInput> {
+    let mut lengths = vec![];
+    parts.iter().for_each(|part| patterns(part, &mut lengths));
+    at_most(file, "number of `Regex`", MAX_PATTERNS, lengths.len())?;
+    let bytes = lengths.iter().sum();
+    at_most(file, "bytes of all `Regex`", MAX_PATTERN_BYTES, bytes)
+}
+
+/// The bytes of each regular expression in `part`.
+fn patterns(part: &Value, lengths: &mut Vec<usize>) {
+    match part {
+        Value::Object(object) => {
+            lengths.extend(object.get("Regex").and_then(Value::as_str).map(str::len));
+            object.values().for_each(|part| patterns(part, lengths));
+        }
+        Value::Array(parts) => parts.iter().for_each(|part| patterns(part, lengths)),
+        _ => {}
+    }
+}
+
+fn at_most(file: &str, what: &str, most: usize, found: usize) -> Result<(), BadInput> {
+    if found <= most {
+        return Ok(());
+    }
+    let what = format!("{file}: {what}");
+    Err(BadInput::new(what, format!("at most {most}"), found))
 }
 
 /// The tokens of a vocabulary: keys of an object or, for Unigram, the first of each pair.
@@ -72,6 +110,9 @@ mod tests {
         let expected = "t.json: bytes of a token of `vocab`: expected at most 1024, found 10000";
         assert_eq!(refused(json!({"vocab": [[long, -1.0]]}), &[]), expected);
         assert_eq!(refused(json!({"vocab": {long: 3}}), &[]), expected);
+        let much = json!({"vocab": vec![json!([fine, -1.0]); 1 + MAX_UNIGRAM / MAX_TOKEN]});
+        let expected = "t.json: bytes of all tokens of a Unigram `vocab`: expected at most 4194304, found 4195328";
+        assert_eq!(refused(much, &[]), expected);
         let word = json!({"vocab": {}, "max_input_chars_per_word": 1_000_000});
         let expected = "t.json: `max_input_chars_per_word`: expected at most 1000, found 1000000";
         assert_eq!(refused(word, &[]), expected);

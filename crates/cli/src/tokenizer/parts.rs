@@ -23,11 +23,11 @@ struct File {
     #[serde(default)]
     normalizer: Value,
     #[serde(default)]
-    pre_tokenizer: Option<PreTokenizerWrapper>,
+    pre_tokenizer: Value,
     #[serde(default)]
-    post_processor: Option<PostProcessorWrapper>,
+    post_processor: Value,
     #[serde(default)]
-    decoder: Option<DecoderWrapper>,
+    decoder: Value,
     #[serde(default)]
     added_tokens: Vec<Added>,
     model: Value,
@@ -65,9 +65,20 @@ impl Parts {
                 found,
             ));
         }
-        let normalizer: Option<NormalizerWrapper> =
-            run(file, || Ok(serde_json::from_value(parsed.normalizer)?))?;
-        let decoder = growth::of_decoder(&canonical(file, &parsed.decoder)?);
+        let File {
+            normalizer,
+            pre_tokenizer,
+            post_processor,
+            decoder,
+            added_tokens,
+            ..
+        } = parsed;
+        limits::check_patterns(file, &[&normalizer, &pre_tokenizer, &decoder])?;
+        let normalizer: Option<NormalizerWrapper> = typed(file, normalizer)?;
+        let pre_tokenizer: Option<PreTokenizerWrapper> = typed(file, pre_tokenizer)?;
+        let post_processor: Option<PostProcessorWrapper> = typed(file, post_processor)?;
+        let decoder: Option<DecoderWrapper> = typed(file, decoder)?;
+        let decoder = growth::of_decoder(&canonical(file, &decoder)?);
         if decoder > MAX_DECODED {
             let expected =
                 format!("a decoder that makes a token at most {MAX_DECODED} times as long");
@@ -80,10 +91,10 @@ impl Parts {
         }
         let parts = Self {
             normalizers,
-            rest: growth::of_pre_tokenizer(&canonical(file, &parsed.pre_tokenizer)?)
-                * growth::of_post_processor(&canonical(file, &parsed.post_processor)?),
+            rest: growth::of_pre_tokenizer(&canonical(file, &pre_tokenizer)?)
+                * growth::of_post_processor(&canonical(file, &post_processor)?),
         };
-        let mut tokens = parsed.added_tokens.iter();
+        let mut tokens = added_tokens.iter();
         tokens.try_for_each(|token| parts.check(file, &token.content))?;
         Ok(parts)
     }
@@ -110,6 +121,11 @@ fn fits(file: &str, text: &str, growth: f64) -> Result<(), BadInput> {
     }
     let expected = format!("a tokenizer that makes at most {MAX_TEXT} bytes of the text");
     Err(BadInput::new(file, expected, format!("up to {most:.1e}")))
+}
+
+/// A part as the crate reads it.
+fn typed<T: serde::de::DeserializeOwned>(file: &str, part: Value) -> Result<T, BadInput> {
+    run(file, || Ok(serde_json::from_value(part)?))
 }
 
 /// A part as the crate writes it: with the type that it has read, whatever the file says.

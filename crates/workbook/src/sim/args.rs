@@ -20,6 +20,11 @@ The simulator is not an assembler: it may run PTX that ptxas and the driver refu
   scripts/cuda-toolkit.sh && eval \"$(scripts/cuda-toolkit.sh --env)\" && ptxas -arch=sm_75 FILE.ptx -o /dev/null
 (sm_75 or the target in the file)";
 
+/// Maximum warp instructions of a block by default, and how many times as many a launch may have: a kernel that never ends
+/// takes seconds, or a minute if each of its instructions is a race.
+const FUEL: u64 = 20_000_000;
+const BLOCKS: u64 = 100;
+
 /// Run a kernel of a PTX or CUDA file in the simulator, without a GPU: lists its faults and its costs
 #[derive(Debug, Clone, Args)]
 #[command(after_help = format!("{NO_ASSEMBLER}\n\nExample:\n  {EXAMPLE}"))]
@@ -106,7 +111,7 @@ pub struct SimArgs {
     #[arg(long, default_value_t = 0, value_parser = whole::<u64>)]
     pub seed: u64,
     /// Maximum number of warp instructions per block before the kernel is stopped as endless
-    #[arg(long, value_name = "N", default_value_t = Options::default().fuel, value_parser = whole::<u64>)]
+    #[arg(long, value_name = "N", default_value_t = FUEL, value_parser = whole::<u64>)]
     pub fuel: u64,
     /// Run blocks one after the other, not in parallel
     #[arg(long)]
@@ -187,8 +192,7 @@ impl SimArgs {
     pub fn options(&self, dim: &Dim) -> Result<Options, BadInput> {
         Ok(Options {
             fuel: self.fuel,
-            // More fuel per block also means more in total.
-            launch_fuel: self.fuel.max(Options::default().launch_fuel),
+            launch_fuel: self.fuel.saturating_mul(BLOCKS),
             schedule: self.schedule.into(),
             seed: self.seed,
             parallel: !self.serial,

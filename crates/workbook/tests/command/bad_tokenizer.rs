@@ -107,6 +107,46 @@ fn an_added_token_that_the_normalizer_lengthens() {
     run.refused(&["tokenizer.json: expected ", TOO_LONG]);
 }
 
+/// Each of these takes more than 2 GiB, or minutes.
+#[test]
+fn vocabularies_and_patterns_that_take_all_memory() {
+    let vocab: Vec<Value> = (0..60_000)
+        .map(|i| json!([format!("{i:09}").repeat(100), -1.0]))
+        .collect();
+    let unigram = json!({"type": "Unigram", "unk_id": 0, "vocab": vocab});
+    let reason =
+        "bytes of all tokens of a Unigram `vocab`: expected at most 4194304, found 54000000";
+    let run = run_with(|tokenizer| tokenizer["model"] = unigram);
+    run.refused(&["tokenizer.json: ", reason]);
+    let split = |pattern: &str| json!({"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": false});
+    let alternatives: Vec<String> = (1..7000).map(|n| "a".repeat(n)).collect();
+    let many = json!({"type": "Sequence", "pretokenizers": vec![split(r"\w{200}"); 17]});
+    for (part, reason) in [
+        (
+            split(&alternatives.join("|")),
+            "bytes of all `Regex`: expected at most 16384, found 24",
+        ),
+        (many, "number of `Regex`: expected at most 16, found 17"),
+    ] {
+        let run = run_with(|tokenizer| tokenizer["pre_tokenizer"] = part);
+        run.refused(&["tokenizer.json: ", reason]);
+    }
+}
+
+/// The crate's engine of regular expressions gives up after a number of steps, or takes time in proportion to the text.
+#[test]
+fn patterns_that_backtrack_end() {
+    let split = |pattern: &str| json!({"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": false});
+    for pattern in [
+        "(e+)+$",
+        "(e|l|le|el)+$",
+        r"(?:(\w+)\1)+b$",
+        r"(?=(e*)*$)x|(\w|\w)*b",
+    ] {
+        run_with(|tokenizer| tokenizer["pre_tokenizer"] = split(pattern)).fine();
+    }
+}
+
 #[test]
 fn a_byte_order_mark_is_accepted() {
     let fixture = Fixture::golden("lm-tied-gqa");

@@ -86,8 +86,9 @@ fn a_kernel_in_ptx_is_right_in_the_simulator() {
     let timed = check(&learner, "norm_linear", &["--time"]);
     right(&timed);
     let (reached, line) = state(&learner, "norm_linear faster1");
+    let place = "my-exercises/levels/mine/src/ops.rs:45: norm_linear: faster1: expected Rust code";
     assert!(
-        !reached && line.contains("a kernel, which needs a GPU"),
+        !reached && line.starts_with(place) && line.ends_with("a kernel, which needs a GPU"),
         "{line}"
     );
     // On a CPU without `--device sim`, too: the norm of the language model's head.
@@ -172,6 +173,25 @@ fn a_kernel_that_reads_one_operand_thrice_does_not_move_the_minimum() {
     let expected = "expected kernels that read all operands, found 0 of 8192 bytes of residual read: \
                     what candle's operations or Rust code move is not counted";
     assert!(!reached && line.ends_with(expected), "{line}");
+}
+
+/// The kernel moves 1.08 times the minimum bytes, reads all operands and writes all results, but computes nothing.
+#[test]
+fn a_kernel_that_copies_a_result_of_rust_code_does_not_move_the_minimum() {
+    let learner = Learner::new();
+    learner.edit("        Level1.linear(x, w)", "        copied_linear(x, w)");
+    learner.append(include_str!("solutions/cheat.rs"));
+    let text = include_str!("solutions/cheat.ptx");
+    fs::write(learner.file("kernels/cheat.ptx"), text).unwrap();
+    right(&check(&learner, "linear", &[]));
+    let (reached, line) = state(&learner, "linear traffic");
+    let place = "my-exercises/levels/mine/src/ops.rs:40: linear: traffic: expected kernels that compute \
+                 the results, found that they do not on other operands (element 0: expected ";
+    assert!(!reached && line.starts_with(place), "{line}");
+    let (reached, line) = state(&learner, "linear steps");
+    let place =
+        "my-exercises/levels/mine/src/ops.rs:40: linear: steps: expected fewer than level 1's ";
+    assert!(!reached && line.starts_with(place), "{line}");
 }
 
 #[test]

@@ -81,19 +81,22 @@ const KERNELS: [(&str, &str, &str, &[&str]); 14] = [
         "a step of 32 columns",
         "    add.u64 %to, %to, 256;",
         "    add.u64 %to, %to, 128;",
-        &["norm_linear"],
+        &["rms_norm.ptx:73: norm_linear: `st.global.f32`"],
     ),
     (
         "the row of the output is missing",
         "    add.u64 %y, %y, %off;",
         "    add.u64 %y, %y, %at;",
-        &["rms_norm.ptx:", "norm_linear"],
+        &["rms_norm.ptx:73: norm_linear: `st.global.f32`"],
     ),
     (
         "an endless loop",
         "    add.u32 %i, %i, 64;\n    bra squares;",
         "    bra squares;",
-        &["norm_linear"],
+        &[
+            "rms_norm.ptx:33: norm_linear: `setp.ge.u32`",
+            "still running",
+        ],
     ),
     (
         "a word that is no instruction",

@@ -204,4 +204,14 @@ fn schedules_and_fuel() {
     assert_eq!(run.code, Some(1));
     let expected = ": endless: thread 0 of block 0: still running after 5 instructions";
     assert!(run.stdout.contains(expected), "{}", run.stdout);
+    let endless = SAXPY.replace(
+        "    ld.param.u32",
+        "again:\n    bra again;\n    ld.param.u32",
+    );
+    assert_ne!(endless, SAXPY);
+    let file = folder.write("endless.ptx", endless);
+    let run = sim(&[&[file.as_str(), "--quiet", "--grid", "1000"], &ARGS[..]].concat());
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    let expected = ": endless: thread 0 of block 0: still running after 20000000 instructions";
+    assert_eq!(run.stdout.matches(expected).count(), 1, "{}", run.stdout);
 }

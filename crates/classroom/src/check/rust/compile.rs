@@ -14,7 +14,7 @@ use super::{Failure, Part, TO_COMPILE, new_folder, said, too_long};
 use crate::exercise::Exercise;
 use crate::printed::printable;
 
-/// What is compiled. Only the submission's source is copied: neither `build.rs` nor `.cargo/config.toml` comes along.
+/// The package to compile. Only a submission's source is copied: neither `build.rs` nor `.cargo/config.toml` comes along.
 pub struct Package<'p> {
     /// The submission as the caller names it.
     pub path: &'p Path,

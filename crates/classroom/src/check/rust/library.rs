@@ -169,7 +169,7 @@ mod tests {
         assert!(library.file.is_file(), "{library:?}");
         let folder = library.file.parent().unwrap();
         assert!(library.folders.contains(folder), "{library:?}");
-        // Of the profile of this test.
+        // The profile of this test.
         let own = std::env::current_exe().unwrap();
         assert!(folder.starts_with(own.ancestors().nth(2).unwrap()));
         // By name there may be more, and this one is among them.

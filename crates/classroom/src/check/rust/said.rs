@@ -1,4 +1,4 @@
-//! What rustc says, as `--error-format json` prints it.
+//! Messages of rustc, as `--error-format json` prints it.
 
 use data::RustcError;
 

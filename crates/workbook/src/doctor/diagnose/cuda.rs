@@ -32,7 +32,11 @@ pub fn driver(machine: &Machine) -> Vec<Fact> {
         Driver::Missing => (
             Fault::NoGpu,
             "no NVIDIA GPU and no driver".into(),
-            "none needed: run kernels here with --device sim; `scripts/gpu-bundle.sh` packs the programs for a machine with a GPU".into(),
+            match machine.os {
+                "linux" => "none needed: run kernels here with --device sim; `scripts/gpu-bundle.sh` packs the programs for a machine with a GPU",
+                _ => "none needed: run kernels here with --device sim",
+            }
+            .into(),
         ),
         Driver::Refuses(code) => refusal(*code),
         Driver::Works { gpus, .. } if gpus.is_empty() => refusal(NO_DEVICE),

@@ -122,6 +122,31 @@ fn each_fault_is_found_alone_with_its_fix() {
     }
 }
 
+/// A Mac has no CUDA, and no fix there is a command for Linux.
+#[test]
+fn no_fix_on_a_mac_needs_linux() {
+    let mut mac = sound();
+    (mac.os, mac.cpu.simd) = ("macos", None);
+    (mac.driver, mac.card) = (Driver::Missing, false);
+    (mac.nvcc, mac.nvidia_smi, mac.compute_cap) = (Nvcc::Missing, false, None);
+    for library in &mut mac.libraries {
+        (library.loads, library.aside) = (false, None);
+    }
+    mac.nvrtc = Nvrtc::Missing("nowhere".into());
+    let findings = diagnose(&mac);
+    assert_eq!(findings.len(), 4, "{findings:?}");
+    for finding in &findings {
+        let commands = ["scripts/", "apt", "pip", "LD_LIBRARY_PATH", "export "];
+        let has = |command: &&str| finding.fix.contains(*command);
+        assert!(!commands.iter().any(has), "{finding:?}");
+    }
+    let text = report(&mac, &findings, &[]);
+    assert!(
+        text.ends_with("works here: levels 1–5 on the CPU, simulator; no NVRTC, no GPU\n"),
+        "{text}"
+    );
+}
+
 #[test]
 fn a_sound_machine_has_no_findings() {
     assert_eq!(diagnose(&sound()), []);

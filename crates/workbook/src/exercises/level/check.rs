@@ -21,9 +21,11 @@ use sandbox::{Killed, Limits, Outcome};
 pub use self::difference::difference;
 use self::kernels::Kernels;
 use self::stderr::{exhausted, last_lines, one_line, panic, with_line};
-use super::child::{self, Counts, Found, Ran, Times};
+use super::calls::{left, tensors};
+use super::child::{self, Counts, Found, Ran, Times, first_line};
 use super::oracle::expected;
 use super::scratch::Scratch;
+use super::traffic::{most, uncounted};
 
 /// Runs the methods of one level, each in a process of its own.
 pub struct Checker<'l> {
@@ -46,7 +48,7 @@ pub type Checked = std::result::Result<Right, String>;
 pub struct Right {
     /// Counters of the last call.
     pub counts: Counts,
-    /// The operand or result that its kernels leave to other code in that call.
+    /// Work that its kernels leave to other code in that call.
     pub left: Option<String>,
     /// Files in `kernels/` whose kernels it launched.
     pub files: BTreeSet<PathBuf>,
@@ -117,24 +119,44 @@ impl<'l> Checker<'l> {
         };
         Ok(match self.fault(method, &ran, seed)? {
             Some(line) => Err(line),
-            None => Ok(Right {
-                counts: ran.last().map_or(Counts::default(), |ran| ran.counts),
-                left: ran
-                    .last()
-                    .and_then(|ran| Some(one_line(ran.left.as_ref()?))),
-                files: entries(&ran)
-                    .iter()
-                    .map(|e| self.kernels.file_of(e))
-                    .collect(),
-                most: ran
-                    .last()
-                    .and_then(|ran| ran.most.as_ref())
-                    .map(|most| Most {
-                        place: self.place(most),
-                        what: one_line(&most.what),
-                    }),
-            }),
+            None => Ok(self.counted(method, &ran)?),
         })
+    }
+
+    /// Counts of a method that is right. Its process says how many tensors and launches it made; this process repeats the
+    /// launches on other operands, and counts the rest.
+    fn counted(&self, method: &str, ran: &[Ran]) -> Result<Right> {
+        let entries = entries(ran).into_iter();
+        let mut right = Right {
+            files: entries.map(|entry| self.kernels.file_of(entry)).collect(),
+            ..Right::default()
+        };
+        let Some(last) = ran.last() else {
+            return Ok(right);
+        };
+        right.counts = last.counts;
+        let sequence = last.sequence.as_ref();
+        let Some(sequence) = sequence.filter(|_| last.counts.launches > 0) else {
+            return Ok(right);
+        };
+        let call = child::unseen(method)?;
+        match sequence.repeat(&tensors(&call), child::options()) {
+            Ok(repeated) => {
+                right.counts = last.counts.with(&repeated.reports);
+                let all = expected(&call)?;
+                right.left = uncounted(&repeated.reports).or_else(|| left(&call, &all, &repeated));
+                right.most = most(&repeated.reports).map(|most| Most {
+                    place: self.place(&most),
+                    what: one_line(&most.what),
+                });
+            }
+            Err(error) => {
+                let found = first_line(&error);
+                right.left = Some(format!("launches that can be repeated, found {found}"));
+            }
+        }
+        right.left = right.left.map(|left| one_line(&left));
+        Ok(right)
     }
 
     /// The line about the first fault in what a child wrote, which has one outcome per call.
@@ -361,7 +383,8 @@ impl<'l> Checker<'l> {
 /// Counts of level 1's method, and the least bytes, which the milestones compare with.
 pub fn counts_of(ops: &Level, method: &str) -> Result<(Counts, u64)> {
     let call = child::draw(method, 0, child::all().len() - 1)?;
-    Ok((child::observe(&call, ops)?.counts, call.cost()?.bytes))
+    let ran = child::observe(&call, || call.run(&**ops))?;
+    Ok((ran.counts, call.cost()?.bytes))
 }
 
 #[cfg(test)]
@@ -374,8 +397,9 @@ mod tests {
         for ops in levels::all() {
             for method in levels::OPS {
                 for (i, (dtype, ..)) in child::all().into_iter().enumerate() {
-                    let ran = child::observe(&child::draw(method, 3, i)?, &ops)?;
-                    let all = expected(&child::draw(method, 3, i)?)?;
+                    let call = child::draw(method, 3, i)?;
+                    let ran = child::observe(&call, || call.run(&*ops))?;
+                    let all = expected(&call)?;
                     let what = format!("level {}, {method}, call {i}", ops.level());
                     assert_eq!(ran.error, None, "{what}");
                     assert!(ran.findings.is_empty(), "{what}: {:?}", ran.findings);

@@ -9,18 +9,17 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use candle_core::{DType, Device, Tensor};
-use kernels::launch::{noted, touched};
+use kernels::launch::{Sequence, noted, repeatable};
 use kernels::output::poisoned;
 use levels::{Level, Name};
 use models::trace::count_tensors;
 use models::trace::profile::Spread;
 use serde::{Deserialize, Serialize};
-use simt::Options;
+use simt::{Options, Report};
 
-use super::calls::{COUNTED, Call, Draw, ODD, Sizes, TIMED, left};
+use super::calls::{COUNTED, Call, Draw, ODD, Sizes, TIMED, tensors};
 use super::check::difference;
 use super::oracle;
-use super::traffic::most;
 
 /// dtypes of the calls.
 pub const DTYPES: [DType; 2] = [DType::F32, DType::BF16];
@@ -50,6 +49,19 @@ pub fn second(first: &Call, seed: u64, index: usize) -> Result<Call> {
     Ok(Draw::new(seed, dtype, &Device::Cpu).again(first)?)
 }
 
+/// The call that is counted with random operands, which no process of a learner has seen. Its graphs are the same, because a
+/// launch may depend on them.
+pub fn unseen(method: &str) -> Result<Call> {
+    let mut draw_new = Draw::new(rand::random(), DType::F32, &Device::Cpu);
+    let mut call = draw_new.call(method, COUNTED, 0)?;
+    match (&mut call, draw(method, 0, all().len() - 1)?) {
+        (Call::Edges { graph, .. }, Call::Edges { graph: known, .. }) => *graph = known,
+        (Call::SegmentMean(_, segments), Call::SegmentMean(_, known)) => *segments = known,
+        _ => {}
+    }
+    Ok(call)
+}
+
 /// Outcome of a call: results, counts and findings.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Ran {
@@ -62,10 +74,8 @@ pub struct Ran {
     pub findings: Vec<Found>,
     /// Names of the kernels that the simulator ran.
     pub entries: BTreeSet<String>,
-    /// The operand or result that its kernels leave to other code, if it launches any.
-    pub left: Option<String>,
-    /// The line of its kernels that moves the most bytes.
-    pub most: Option<Found>,
+    /// Its launches, if it is the call that is counted.
+    pub sequence: Option<Sequence>,
 }
 
 /// A result.
@@ -97,6 +107,18 @@ impl Counts {
     pub fn steps(self) -> usize {
         self.tensors.max(self.launches)
     }
+
+    /// The same with the cost of kernels that were simulated.
+    pub fn with(self, reports: &[Report]) -> Self {
+        let sum = |of: &dyn Fn(&simt::Counts) -> u64| reports.iter().map(|r| of(&r.total)).sum();
+        Self {
+            launches: reports.len(),
+            bytes: sum(&|total| 32 * total.global_sectors()),
+            warps: sum(&|total| total.warps),
+            flops: sum(&|total| total.flops),
+            ..self
+        }
+    }
 }
 
 /// A finding of the simulator, or another remark about a line of a kernel.
@@ -113,20 +135,22 @@ pub struct Found {
 /// Warp instructions of a block after which a kernel counts as endless: hundreds of times what a right one needs here.
 const FUEL: u64 = 2_000_000;
 
-/// Runs a call with its kernels simulated, into memory full of NaN.
-pub fn observe(call: &Call, ops: &Level) -> Result<Ran> {
-    let options = Options {
+/// Options of the simulator.
+pub fn options() -> Options {
+    Options {
         fuel: FUEL,
         launch_fuel: 20 * FUEL,
         ..Options::default()
-    };
-    let (made, reports, touched) =
-        touched(options, || poisoned(|| count_tensors(|| call.run(&**ops))));
+    }
+}
+
+/// Runs a call with its kernels simulated, into memory full of NaN.
+pub fn observe(call: &Call, run: impl FnOnce() -> candle_core::Result<Vec<Tensor>>) -> Result<Ran> {
+    let (made, reports, recording) = repeatable(&tensors(call), options(), || {
+        poisoned(|| count_tensors(run))
+    });
     let mut ran = Ran::default();
     for report in &reports {
-        ran.counts.bytes += 32 * report.total.global_sectors();
-        ran.counts.warps += report.total.warps;
-        ran.counts.flops += report.total.flops;
         ran.entries.insert(report.entry.clone());
         ran.findings
             .extend(report.findings.iter().map(|finding| Found {
@@ -136,13 +160,12 @@ pub fn observe(call: &Call, ops: &Level) -> Result<Ran> {
                 what: format!("`{}`: {}: {}", finding.form, finding.thread, finding.what),
             }));
     }
-    ran.most = most(&reports);
     ran.counts.launches = reports.len();
     match made {
         Ok((outputs, tensors)) => {
             ran.counts.tensors = tensors;
-            ran.left = left(call, &outputs, &touched).filter(|_| !reports.is_empty());
             ran.outputs = outputs.iter().map(output).collect::<Result<_>>()?;
+            ran.sequence = Some(recording.ending_in(&outputs));
         }
         Err(error) => ran.error = Some(first_line(&error)),
     }
@@ -164,7 +187,7 @@ fn output(y: &Tensor) -> Result<Output> {
 /// The same, and a second call without the simulator, when a method may run other code. Counts of a method that
 /// launches no kernel are those of the second call, for which it has packed its weights.
 fn twice(call: &Call, second: &Call, ops: &Level) -> Result<Ran> {
-    let mut ran = observe(call, ops)?;
+    let mut ran = observe(call, || call.run(&**ops))?;
     if ran.error.is_some() || !ran.findings.is_empty() {
         return Ok(ran);
     }
@@ -180,7 +203,8 @@ fn twice(call: &Call, second: &Call, ops: &Level) -> Result<Ran> {
     Ok(ran)
 }
 
-fn first_line(error: &candle_core::Error) -> String {
+/// The first line of an error.
+pub fn first_line(error: &candle_core::Error) -> String {
     let said = error.to_string();
     said.lines().next().unwrap_or_default().to_owned()
 }
@@ -188,9 +212,12 @@ fn first_line(error: &candle_core::Error) -> String {
 /// Calls `method` of the level `name` as [`all`] lists it, and writes what happened to `out`.
 pub fn run(name: &Name, method: &str, seed: u64, out: &Path) -> Result<bool> {
     let ops = name.find("NAME")?;
-    let ran = (0..all().len()).map(|i| {
+    let counted = all().len() - 1;
+    let ran = (0..=counted).map(|i| {
         let call = draw(method, seed, i)?;
-        twice(&call, &second(&call, seed, i)?, &ops)
+        let mut ran = twice(&call, &second(&call, seed, i)?, &ops)?;
+        ran.sequence.take_if(|_| i != counted);
+        Ok(ran)
     });
     let ran = ran.collect::<Result<Vec<Ran>>>()?;
     data::save_as(out, &serde_json::to_vec(&ran)?)?;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use classroom::metric;
 use simt::Report;
 
 use super::check::Right;
@@ -26,6 +27,15 @@ pub fn most(reports: &[Report]) -> Option<Found> {
         line,
         what: format!("`{}` moves {sum} bytes", of.form),
     })
+}
+
+/// The copies in bulk of kernels, whose bytes the simulator does not count.
+pub fn uncounted(reports: &[Report]) -> Option<String> {
+    let line = reports.iter().find_map(metric::bulk_copy)?;
+    let form = &line.form;
+    Some(format!(
+        "loads and stores, whose bytes are counted, found the bulk copy `{form}`"
+    ))
 }
 
 /// The state of `traffic`, at the kernel's line if kernels move too many bytes.
@@ -81,6 +91,20 @@ mod tests {
         let what = "`ld.global.u32` moves 384 bytes".to_owned();
         assert_eq!(found, Some(("a".into(), 4, what)));
         assert!(most(&[report("a", vec![line(3, "add.f32", 0)])]).is_none());
+    }
+
+    #[test]
+    fn copies_in_bulk_are_named() {
+        let report = |form| Report {
+            lines: vec![line(3, "ld.global.f32", 5), line(4, form, 0)],
+            ..Report::default()
+        };
+        let form = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes";
+        let found = uncounted(&[report("cp.async.ca.shared.global"), report(form)]);
+        let expected =
+            format!("loads and stores, whose bytes are counted, found the bulk copy `{form}`");
+        assert_eq!(found, Some(expected));
+        assert_eq!(uncounted(&[report("cp.async.ca.shared.global")]), None);
     }
 
     #[test]

@@ -1,9 +1,12 @@
 //! The operands and results of a call that kernels leave to candle's operations or Rust code.
 
-use candle_core::Tensor;
-use kernels::launch::TouchedBytes;
+use candle_core::{DType, Tensor};
+use kernels::launch::Repeated;
 use models::{Linear, Norm};
 
+use super::super::check::difference;
+use super::super::child::Output;
+use super::super::oracle::Expected;
 use super::Call;
 
 /// A method needs every element of most operands. Of the rows of a table, and of the nodes of a graph, some are in no
@@ -25,6 +28,11 @@ fn part<'c>(name: &'static str, x: &'c Tensor) -> Needed<'c> {
     Needed(name, x, bytes(x) / PART)
 }
 
+/// A list or a table that says the same as others, or that a kernel can compute.
+fn spare<'c>(name: &'static str, x: &'c Tensor) -> Needed<'c> {
+    Needed(name, x, 0)
+}
+
 fn linear<'c>(name: &'static str, w: &'c Linear) -> impl Iterator<Item = Needed<'c>> {
     let bias = w.bias.as_ref().map(|bias| whole("the bias", bias));
     [whole(name, w.weight.tensor())].into_iter().chain(bias)
@@ -40,8 +48,13 @@ fn normed<'c>(x: &'c Tensor, norm: &'c Norm) -> impl Iterator<Item = Needed<'c>>
         .chain(bias)
 }
 
-/// The operands that every way to compute a method has to read: not a graph's lists, which say the same in several ways,
-/// nor the table of angles, which a kernel can compute.
+/// The tensors of a call, in the same order for all calls of a method.
+pub fn tensors(call: &Call) -> Vec<&Tensor> {
+    let all = operands(call).into_iter();
+    all.map(|Needed(_, x, _)| x).collect()
+}
+
+/// All operands.
 fn operands(call: &Call) -> Vec<Needed<'_>> {
     match call {
         Call::Embedding(ids, w) => vec![whole("ids", ids), part("w", w.tensor())],
@@ -63,9 +76,10 @@ fn operands(call: &Call) -> Vec<Needed<'_>> {
             .into_iter()
             .chain(linear("w", w))
             .collect(),
-        Call::Causal(steps, ..) => steps
+        Call::Causal(steps, rope, _) => steps
             .iter()
             .flat_map(|[q, k, v]| [whole("q", q), whole("k", k), whole("v", v)])
+            .chain([spare("cos", &rope.cos), spare("sin", &rope.sin)])
             .collect(),
         Call::Attention([q, k, v]) => vec![whole("q", q), whole("k", k), whole("v", v)],
         Call::Edges {
@@ -74,7 +88,7 @@ fn operands(call: &Call) -> Vec<Needed<'_>> {
             residual,
             edges,
             w,
-            ..
+            graph,
         } => vec![
             part("q", q),
             part("k", k),
@@ -83,157 +97,194 @@ fn operands(call: &Call) -> Vec<Needed<'_>> {
             whole("residual", residual),
             whole("edges", edges),
             whole("w", w.tensor()),
+            spare("row_ptr", &graph.row_ptr),
+            spare("col_idx", &graph.col_idx),
+            spare("row_idx", &graph.row_idx),
         ],
-        Call::SegmentMean(x, _) => vec![whole("x", x)],
+        Call::SegmentMean(x, segments) => vec![
+            whole("x", x),
+            spare("offsets", &segments.offsets),
+            spare("index", &segments.index),
+            spare("inverse_count", &segments.inverse_count),
+        ],
         Call::NextToken(logits, _) => vec![whole("logits", logits)],
     }
 }
 
-/// The first operand that kernels do not read, or else result that they do not write, and how much of it they did.
-pub fn left(call: &Call, results: &[Tensor], touched: &TouchedBytes) -> Option<String> {
-    let unread = operands(call)
-        .into_iter()
-        .find_map(|Needed(name, x, needed)| {
-            let (read, all) = (touched.read(x), bytes(x));
-            let line = || {
-                format!(
-                    "kernels that read all operands, found {read} of {all} bytes of {name} read"
-                )
-            };
-            (read < needed).then(line)
-        });
-    // The next token is a number on the host.
-    let results = match call {
-        Call::NextToken(..) => &[],
-        _ => results,
-    };
-    let unwritten = |(i, y): (usize, &Tensor)| {
-        let (written, all) = (touched.written(y), bytes(y));
-        let which = match results.len() {
-            1 => "the result".to_owned(),
-            _ => format!("result {i}"),
-        };
+/// Work that the kernels of a call leave to other code: the first operand that they do not read, or else result that they
+/// do not write or compute. They were repeated on the operands of `call`, which the method has not seen.
+pub fn left(call: &Call, expected: &[Expected], repeated: &Repeated) -> Option<String> {
+    let unread = |(i, Needed(name, x, needed)): (usize, Needed)| {
+        let (read, all) = (repeated.read(i), bytes(x));
         let line = || {
-            format!(
-                "kernels that write all results, found {written} of {all} bytes of {which} written"
-            )
+            format!("kernels that read all operands, found {read} of {all} bytes of {name} read")
         };
-        if written < all {
-            return Some(line());
-        }
-        // A result that cannot be compared is not what a launch wrote.
-        let changed = touched.overwritten(y).unwrap_or(all);
-        (changed > 0).then(|| {
-            format!(
-                "kernels that write all results, found {changed} of {all} bytes of {which} overwritten by other code"
-            )
-        })
+        (read < needed).then(line)
     };
-    unread.or_else(|| results.iter().enumerate().find_map(unwritten))
+    let unread = operands(call).into_iter().enumerate().find_map(unread);
+    unread.or_else(|| match call {
+        Call::NextToken(..) => without_token(expected, repeated),
+        _ => unwritten(expected, repeated),
+    })
+}
+
+/// The next token is a number that the host reads from what a kernel wrote.
+fn without_token(expected: &[Expected], repeated: &Repeated) -> Option<String> {
+    let token = *expected.first()?.values.first()? as u32;
+    let is_token = |word: u32| word == token || word == (token as f32).to_bits();
+    let line = "kernels that write the token as u32 or f32, found none that did for other logits";
+    (!repeated.words().any(is_token)).then(|| line.into())
+}
+
+fn unwritten(expected: &[Expected], repeated: &Repeated) -> Option<String> {
+    let mut found = vec![];
+    for (i, result) in expected.iter().enumerate() {
+        let (written, all) = (repeated.written(i), 4 * result.values.len() as u64);
+        let Some((shape, values)) = repeated.result(i).filter(|_| written >= all) else {
+            let which = match expected.len() {
+                1 => "the result".to_owned(),
+                _ => format!("result {i}"),
+            };
+            return Some(format!(
+                "kernels that write all results, found {written} of {all} bytes of {which} written"
+            ));
+        };
+        let bits = values.iter().map(|y| f64::from(*y).to_bits());
+        found.push(Output {
+            shape: shape.to_vec(),
+            dtype: DType::F32.as_str().into(),
+            bits: bits.collect(),
+        });
+    }
+    let fault = repeated.reports.iter().find_map(|r| r.findings.first());
+    let fault = fault.map(ToString::to_string);
+    let line = difference(expected, &found, DType::F32).or(fault)?;
+    Some(format!(
+        "kernels that compute the results, found that they do not on other operands ({line})"
+    ))
 }
 
 #[cfg(test)]
 mod tests {
-    use candle_core::{CpuStorage, DType, Device, InplaceOp1, Layout, Result, Tensor};
-    use kernels::launch::touched;
-    use simt::Options;
+    use candle_core::{CpuStorage, Device, InplaceOp1, Layout, Result, bail};
+    use kernels::launch::Sequence;
+    use models::Weight;
 
-    use super::super::{Draw, ODD};
+    use super::super::super::child::{all, draw, observe, unseen};
+    use super::super::super::oracle::expected;
     use super::*;
+
+    fn level(number: u8) -> Result<levels::Level> {
+        let found = levels::level(number);
+        found.map_or_else(|| bail!("expected level {number}, found none"), Ok)
+    }
+
+    /// Work that the kernels of `run` leave to other code, in the call that is counted.
+    fn of(method: &str, run: impl Fn(&Call) -> Result<Vec<Tensor>>) -> anyhow::Result<String> {
+        let call = draw(method, 0, all().len() - 1)?;
+        let ran = observe(&call, || run(&call))?;
+        assert_eq!(ran.error, None, "{method}");
+        let text = serde_json::to_string(&ran.sequence)?;
+        let sequence: Sequence = serde_json::from_str(&text)?;
+        let other = unseen(method)?;
+        let repeated = sequence.repeat(&tensors(&other), Default::default())?;
+        Ok(left(&other, &expected(&other)?, &repeated).unwrap_or_default())
+    }
 
     /// Level 3 computes these methods with kernels alone, and none of its kernels needs another form of a weight.
     #[test]
-    fn kernels_from_end_to_end_leave_nothing() -> Result<()> {
-        let Some(level3) = levels::level(3) else {
-            candle_core::bail!("expected level 3, found none");
-        };
-        let all = [
-            "embedding",
-            "patch_embed",
-            "linear",
-            "norm_linear",
-            "norm_qkv",
-            "norm_qkv_skip",
-            "causal_attention",
-            "attention",
-            "edge_attention",
-            "linear_residual",
-            "norm_swiglu",
-            "norm_gelu",
-            "segment_mean",
-        ];
-        for method in all {
-            let call = Draw::new(1, DType::F32, &Device::Cpu).call(method, ODD[2], 0)?;
-            let (results, _, touched) = touched(Options::default(), || call.run(&*level3));
-            assert_eq!(left(&call, &results?, &touched), None, "{method}");
+    fn kernels_from_end_to_end_leave_nothing() -> anyhow::Result<()> {
+        let level3 = level(3)?;
+        for method in levels::OPS {
+            if *method != "next_token" {
+                assert_eq!(of(method, |call| call.run(&*level3))?, "", "{method}");
+            }
         }
         Ok(())
     }
 
     #[test]
-    fn what_candle_reads_or_writes_is_named() -> Result<()> {
-        let (Some(level1), Some(level3)) = (levels::level(1), levels::level(3)) else {
-            candle_core::bail!("expected levels 1 and 3, found none");
-        };
-        let call = Draw::new(1, DType::F32, &Device::Cpu).call("linear", ODD[3], 0)?;
-        let of = |run: &dyn Fn() -> Result<Vec<Tensor>>| -> Result<_> {
-            let (results, _, touched) = touched(Options::default(), run);
-            Ok(left(&call, &results?, &touched))
-        };
-        let candle = of(&|| call.run(&*level1))?;
-        let expected = "kernels that read all operands, found 0 of 4096 bytes of x read";
-        assert_eq!(candle.as_deref(), Some(expected));
-        let copied = of(&|| {
+    fn what_candle_reads_or_writes_is_named() -> anyhow::Result<()> {
+        let (level1, level3) = (level(1)?, level(3)?);
+        let candle = of("linear", |call| call.run(&*level1))?;
+        let line = "kernels that read all operands, found 0 of 32768 bytes of x read";
+        assert_eq!(candle, line);
+        let copied = of("linear", |call| {
             let results = call.run(&*level3)?;
             results.iter().map(|y| y + 0.).collect()
         })?;
-        let expected =
-            "kernels that write all results, found 0 of 4096 bytes of the result written";
-        assert_eq!(copied.as_deref(), Some(expected));
+        let line = "kernels that write all results, found 0 of 8192 bytes of the result written";
+        assert_eq!(copied, line);
         Ok(())
     }
 
-    /// Overwrites a number of a tensor, as Rust code can.
-    struct Overwrite(f32);
+    /// Overwrites a tensor with another, as Rust code can.
+    struct Overwrite(Vec<f32>);
 
     impl InplaceOp1 for Overwrite {
         fn name(&self) -> &'static str {
             "overwrite"
         }
 
-        fn cpu_fwd(&self, storage: &mut CpuStorage, layout: &Layout) -> Result<()> {
+        fn cpu_fwd(&self, storage: &mut CpuStorage, _: &Layout) -> Result<()> {
             let CpuStorage::F32(y) = storage else {
-                candle_core::bail!("expected f32");
+                bail!("expected f32");
             };
-            y[layout.start_offset()] = self.0;
+            y.copy_from_slice(&self.0);
             Ok(())
         }
     }
 
-    /// A kernel that computes nothing could read and write everything before Rust code puts the results there.
+    /// Kernels can read all operands and write all results, and yet Rust code computes the results.
     #[test]
-    fn what_rust_overwrites_after_a_launch_is_named() -> Result<()> {
-        let Some(level3) = levels::level(3) else {
-            candle_core::bail!("expected level 3, found none");
-        };
-        let call = Draw::new(1, DType::F32, &Device::Cpu).call("linear", ODD[3], 0)?;
-        let of = |write: Option<f32>| -> Result<_> {
-            let (results, _, touched) = touched(Options::default(), || {
-                let results = call.run(&*level3)?;
-                if let Some(x) = write {
-                    results[0].inplace_op1(&Overwrite(x))?;
-                }
-                Ok::<_, candle_core::Error>(results)
-            });
-            Ok(left(&call, &results?, &touched))
-        };
-        assert_eq!(of(None)?, None);
-        let found = of(Some(f32::from_bits(u32::MAX)))?.unwrap_or_default();
-        let line = " of 4096 bytes of the result overwritten by other code";
+    fn results_that_kernels_only_copy_are_not_computed() -> anyhow::Result<()> {
+        let (level1, level3) = (level(1)?, level(3)?);
+        let line = "kernels that compute the results, found that they do not on other operands (element 0: expected ";
+        // The result of the kernel that reads the operands is not used.
+        let copied = of("linear", |call| {
+            call.run(&*level3)?;
+            let right = Weight::new(call.run(&*level1)?[0].squeeze(0)?);
+            let ids = Tensor::arange(0u32, right.tensor().dim(0)? as u32, &Device::Cpu)?;
+            Ok(vec![level3.embedding(&ids.unsqueeze(0)?, &right)?])
+        })?;
         assert!(
-            found.starts_with("kernels that write all results, found ") && found.ends_with(line),
-            "{found}"
+            copied.starts_with(line) && copied.contains("found NaN"),
+            "{copied}"
         );
+        // Another kernel's result is overwritten.
+        let overwritten = of("linear", |call| {
+            let right = call.run(&*level1)?[0].flatten_all()?.to_vec1()?;
+            let Call::Linear(x, w) = call else {
+                bail!("expected linear");
+            };
+            let weight = Tensor::ones(x.dim(2)?, DType::F32, &Device::Cpu)?;
+            let y = level3.norm_linear(x, &Norm::Rms { weight, eps: 0. }, w)?;
+            y.inplace_op1(&Overwrite(right))?;
+            Ok(vec![y])
+        })?;
+        assert!(overwritten.starts_with(line), "{overwritten}");
+        Ok(())
+    }
+
+    /// As a method that reads the logits with a kernel, and finds the largest with candle.
+    #[test]
+    fn a_token_that_no_kernel_wrote_is_named() -> anyhow::Result<()> {
+        let (level1, level3) = (level(1)?, level(3)?);
+        let found = of("next_token", |call| {
+            let Call::NextToken(logits, _) = call else {
+                bail!("expected next_token");
+            };
+            let weight = Tensor::ones(logits.dim(0)?, DType::F32, &Device::Cpu)?;
+            let (norm, w) = (
+                Norm::Rms { weight, eps: 0. },
+                Tensor::ones((1, logits.dim(0)?), DType::F32, &Device::Cpu)?,
+            );
+            level3.norm_linear(&logits.reshape((1, 1, ()))?, &norm, &Linear::new(w, None))?;
+            call.run(&*level1)
+        })?;
+        let line =
+            "kernels that write the token as u32 or f32, found none that did for other logits";
+        assert_eq!(found, line);
         Ok(())
     }
 }
