@@ -149,15 +149,22 @@ fn no_limit_on_loads_is_kept_by_atomics() {
     };
     let mut text = solution(exercise).to_owned();
     for (loads, atomics) in [
-        ("@%has0 ld.global.v4.f32 {%v0, %v1, %v2, %v3}, [%x];\n", load(0, 0)),
-        ("@%has1 ld.global.v4.f32 {%v4, %v5, %v6, %v7}, [%x+512];\n", load(1, 512)),
+        (
+            "@%has0 ld.global.v4.f32 {%v0, %v1, %v2, %v3}, [%x];\n",
+            load(0, 0),
+        ),
+        (
+            "@%has1 ld.global.v4.f32 {%v4, %v5, %v6, %v7}, [%x+512];\n",
+            load(1, 512),
+        ),
     ] {
         assert!(text.contains(loads));
         text = text.replace(loads, &atomics);
     }
     let failure = checked(exercise, &text);
     assert_eq!(failure.by, Part::Limit, "{}", failure.line);
-    let expected = "loads from x, per row, of the two that 256 columns need: expected at most 2, found 8";
+    let expected =
+        "loads from x, per row, of the two that 256 columns need: expected at most 2, found 8";
     assert!(failure.line.contains(expected), "{}", failure.line);
 }
 
