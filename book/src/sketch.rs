@@ -45,7 +45,7 @@ impl Grid {
         row.checked_sub(1).map_or(' ', |r| self.at(r, column))
     }
 
-    /// What is drawn in a cell: nothing where it has text.
+    /// The shape in a cell; none where it has text.
     fn shape(&self, row: usize, column: usize) -> Option<Shape> {
         let [left, right] = [self.left(row, column), self.at(row, column + 1)];
         let [above, below] = [self.above(row, column), self.at(row + 1, column)];
@@ -70,7 +70,7 @@ impl Grid {
     }
 }
 
-/// What a cell shows in place of its character.
+/// A shape that stands in place of a character.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Shape {
     /// A line across.
