@@ -51,7 +51,7 @@ fn excerpts(folder: &Path, repository: &Path) -> Result<(Excerpts, BTreeMap<Stri
         .flat_map(|(at, all)| all.iter().map(move |part| (at.clone(), part)));
     let (mut all, mut places) = (Excerpts::new(), BTreeMap::new());
     for (place, [file, first, last]) in found {
-        let source = fs::read_to_string(repository.join(&file)).with_context(|| file.clone())?;
+        let source = fs::read_to_string(repository.join(file)).with_context(|| file.clone())?;
         let line = |n: &str| {
             let index = n.parse::<usize>().unwrap_or(0).saturating_sub(1);
             source.lines().nth(index).unwrap_or_default().to_string()
