@@ -1,10 +1,13 @@
-//! `{{ablation on=h200 lm.readme.decode.bf16 …}}`: how much slower workloads are at level 5 without each idea.
+//! `{{ablation on=h200 lm.readme.decode.bf16 …}}`: how much slower workloads are at level 5 without each idea, as a table
+//! and as a chart.
 
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use charts::{Axis, Bar, BarPanels, Group};
 use results::{Results, Row, spoken};
 
+use crate::chart::figure;
 use crate::directives;
 use crate::format;
 use crate::markdown;
@@ -26,14 +29,14 @@ pub fn expand(text: &str, results: &Path) -> Result<String> {
         let on = words.next().and_then(|word| word.strip_prefix("on="));
         let on = on.context("expected `ablation on=NAME MODEL.PRESET.WORKLOAD.DTYPE …`")?;
         let record = Results::load(&results.join(format!("ablations/{on}.json")))?;
-        table(&record, &words.collect::<Vec<_>>())
+        let columns = words.map(|workload| column(&record, workload));
+        let columns: Vec<Vec<&Row>> = columns.collect::<Result<_>>()?;
+        Ok(table(&record, &columns)? + "\n" + &chart(&columns)?)
     })
 }
 
 /// A column per workload and a row per idea that changes one of them.
-fn table(record: &Results, workloads: &[&str]) -> Result<String> {
-    let columns = workloads.iter().map(|workload| column(record, workload));
-    let columns: Vec<Vec<&Row>> = columns.collect::<Result<_>>()?;
+fn table(record: &Results, columns: &[Vec<&Row>]) -> Result<String> {
     let first = columns.first().context("expected a workload, found none")?;
     let titles: Vec<String> = columns.iter().map(|rows| rows[0].title()).collect();
     let mut text = markdown::header("", &titles);
@@ -49,6 +52,32 @@ fn table(record: &Results, workloads: &[&str]) -> Result<String> {
         &[NOTE, &machine(&record.machine)],
         &[],
     ))
+}
+
+/// A panel per workload and a bar per idea without which it is slower.
+fn chart(columns: &[Vec<&Row>]) -> Result<String> {
+    let bar = |row: &&Row| {
+        let slower = 1. / row.speedup;
+        Some(Bar {
+            name: row.system.as_deref().map(spoken)?,
+            value: slower,
+            spread: (slower, slower),
+            label: format::ratio(slower),
+        })
+    };
+    let panel = |rows: &Vec<&Row>| Group {
+        name: rows[0].title(),
+        bars: (rows.iter().filter_map(bar).filter(|bar| bar.value >= LEAST)).collect(),
+    };
+    let panels = columns.iter().map(panel);
+    let panels = panels.filter(|panel| !panel.bars.is_empty());
+    let title = "Level 5 without one idea";
+    let chart = BarPanels {
+        title: title.into(),
+        axis: Axis::linear("time without the idea / time with all ideas"),
+        panels: panels.collect(),
+    };
+    Ok(figure("chart narrow", title, &charts::svg_text(&chart)?))
 }
 
 /// The rows of a workload: with all ideas, then without each.
@@ -111,20 +140,34 @@ mod tests {
         record
     }
 
+    fn columns<'r>(record: &'r Results, workloads: &[&str]) -> Result<Vec<Vec<&'r Row>>> {
+        let columns = workloads.iter().map(|workload| column(record, workload));
+        columns.collect()
+    }
+
     #[test]
-    fn ideas_that_change_nothing_have_no_row() {
-        let text = table(&record(), &["lm.tiny.prefill.bf16", "lm.tiny.decode.bf16"]).unwrap();
+    fn ideas_that_change_nothing_have_no_row_and_no_bar() {
+        let record = record();
+        let columns = columns(&record, &["lm.tiny.prefill.bf16", "lm.tiny.decode.bf16"]).unwrap();
+        let text = table(&record, &columns).unwrap();
         let lines: Vec<&str> = text.lines().filter(|line| line.starts_with('|')).collect();
         assert_eq!(lines.len(), 4, "{text}");
         assert!(lines[2].starts_with("| all ideas | 100"), "{text}");
         assert_eq!(lines[3], "| without graph | – | 2.00× |");
         assert!(text.contains("A GPU"), "{text}");
+        let drawn = chart(&columns).unwrap();
+        assert!(
+            drawn.contains("without graph") && drawn.contains("2.00×"),
+            "{drawn}"
+        );
+        assert!(!drawn.contains("without dispatch"), "{drawn}");
     }
 
     #[test]
     fn a_missing_workload_is_an_error() {
-        let error = table(&record(), &["lm.tiny.prefill4.bf16"]).unwrap_err();
+        let record = record();
+        let error = columns(&record, &["lm.tiny.prefill4.bf16"]).unwrap_err();
         assert!(error.to_string().contains("lm.tiny.prefill4.bf16"));
-        assert!(table(&record(), &[]).is_err());
+        assert!(table(&record, &[]).is_err());
     }
 }

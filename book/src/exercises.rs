@@ -2,7 +2,7 @@
 //!
 //! A chapter ends with the exercises that name it, and the page of an exercise begins with its chapter.
 
-use crate::{directives, reference};
+use crate::{directives, reference, sketch};
 use anyhow::{Context, Result, bail, ensure};
 use classroom::exercise::Language;
 use classroom::page::{Solutions, about, page, session, table};
@@ -52,8 +52,12 @@ fn without(mut bad: BadInput) -> BadInput {
 }
 
 /// Puts a page for each exercise below the chapter, and a table of its exercises under each other chapter.
-pub fn add_pages(book: &mut Book, exercises: &[Exercise], solutions: Solutions) {
+///
+/// # Errors
+/// An exercise without a figure.
+pub fn add_pages(book: &mut Book, exercises: &[Exercise], solutions: Solutions) -> Result<()> {
     let titles = titles(book);
+    let mut outcome = Ok(());
     book.for_each_mut(|item| {
         let BookItem::Chapter(chapter) = item else {
             return;
@@ -61,12 +65,16 @@ pub fn add_pages(book: &mut Book, exercises: &[Exercise], solutions: Solutions) 
         chapter.content = with_links(&chapter.content, "exercises/");
         if chapter.path.as_deref() == Some(Path::new(CHAPTER)) {
             let below = |(e, n)| below(chapter, e, n, &titles, solutions);
-            let pages: Vec<BookItem> = exercises.iter().zip(1..).map(below).collect();
-            chapter.sub_items.extend(pages);
+            let pages: Result<Vec<BookItem>> = exercises.iter().zip(1..).map(below).collect();
+            match pages {
+                Ok(pages) => chapter.sub_items.extend(pages),
+                Err(error) => outcome = Err(error),
+            }
         } else {
             add_table(chapter, exercises, titles.contains_key(Path::new(PTX)));
         }
     });
+    outcome
 }
 
 /// Replaces links to `page.md` of an exercise, which work on GitHub, by links to its page in the book, in `folder`.
@@ -121,12 +129,14 @@ fn below(
     section: u32,
     titles: &Titles,
     solutions: Solutions,
-) -> BookItem {
+) -> Result<BookItem> {
     let path = format!("exercises/{}.md", exercise.name());
     let of = &exercise.spec.chapter;
     // In the repository, a page is three folders deep; in the book, one below the chapters.
     let mut text = page(exercise, solutions).replace("](../../../book/chapters/", "](../");
     text = with_sources(&with_links(&text, ""), titles);
+    let figure = format!("Figure: {}", exercise.spec.title);
+    text = sketch::draw(&text, &figure).context(exercise.id.clone())?;
     if let Some(title) = titles.get(Path::new(of)) {
         let head = format!("*{}*\n", about(exercise));
         let link = format!("{head}\nChapter: [{title}](../{of})\n");
@@ -143,7 +153,7 @@ fn below(
         number.push(section);
         SectionNumber::new(number)
     });
-    page.into()
+    Ok(page.into())
 }
 
 /// `text` with `{{exercises}}` and `{{session N reading=MINUTES}}` replaced.

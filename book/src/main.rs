@@ -35,6 +35,7 @@ mod render;
 mod rust;
 mod serve;
 mod shell;
+mod sketch;
 #[path = "../../tests/src/skip.rs"]
 mod skip;
 mod table;

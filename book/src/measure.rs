@@ -16,8 +16,9 @@
 //! - `{{picture coalescing}}`: a figure drawn by code; `on=` where it shows recorded figures.
 //! - `{{machine on=cpu}}`: where and when; `{{machine ops on=cpu}}` where and when the ops were, and `small`.
 //! - `{{fn levels/level1/src/ops.rs rms_norm}}`: a function of a Rust source, by its name or as `Type::name`.
-//! - `{{worklog matmul}}`: the steps of a worklog, and their times with `on=`; `{{diff OLD NEW}}`: what changes from one file to another.
-//! - `{{ablation on=h200 lm.readme.decode.bf16}}`: workloads at level 5 without each of its ideas.
+//! - `{{worklog matmul}}`: the steps of a worklog, and their times with `on=`; `{{diff OLD NEW}}`: what changes from one file, or
+//!   `FILE:FIRST:LAST`, to another.
+//! - `{{ablation on=h200 lm.readme.decode.bf16}}`: workloads at level 5 without each of its ideas, as a table and a chart.
 //! - `{{quiz simulator/sectors}}`: a question, whose answer the simulator or a record gives: see [`quiz`].
 //! - `{{counters rms_norm}}`: what Nsight Compute read and the simulator counts of a kernel: see [`counters`].
 //! - `{{predict level3/decode}}`: a box for the reader's estimate: see [`predict`].
@@ -78,7 +79,7 @@ impl Preprocessor for Measure {
         let exercises = exercises::of(&ctx.root, &ctx.config)?;
         let repository = repository(&ctx.root, &ctx.config)?;
         let solutions = exercises::solutions(&ctx.config)?;
-        exercises::add_pages(&mut book, &exercises, solutions);
+        exercises::add_pages(&mut book, &exercises, solutions)?;
         reference::add_pages(&mut book, &repository)?;
         let reference = Reference::open(&ctx.root, &chapters, &repository)?;
         let mut outcome = Ok(());

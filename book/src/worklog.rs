@@ -1,5 +1,5 @@
 //! `{{worklog OP}}`: the steps of a worklog, and what the simulator counts of each; with `on=h200` how fast each is, too;
-//! `{{diff OLD NEW}}`: what changes from one file to another.
+//! `{{diff OLD NEW}}`: what changes from one file to another, or from `FILE:FIRST:LAST` to other lines.
 
 use std::fs;
 use std::path::Path;
@@ -179,9 +179,8 @@ impl Table {
 
 /// The changed lines of two files below their header, with two lines around them.
 fn diff(sources: &Path, old: &str, new: &str) -> Result<String> {
-    let [before, after] = [read(sources, old)?, read(sources, new)?];
-    let [before, after] = [&before, &after].map(|text| below_header(text));
-    let diff = TextDiff::from_lines(before, after);
+    let [before, after] = [part(sources, old)?, part(sources, new)?];
+    let diff = TextDiff::from_lines(&before, &after);
     let mut hunks = vec![];
     for hunk in diff.unified_diff().context_radius(2).iter_hunks() {
         let lines: String = hunk
@@ -196,6 +195,25 @@ fn diff(sources: &Path, old: &str, new: &str) -> Result<String> {
         bail!("expected two files that differ, found {old} and {new}");
     }
     Ok(format!("```diff\n{}```\n", hunks.join(" …\n")))
+}
+
+/// The lines that `FILE:FIRST:LAST` names, or a whole file below its header.
+fn part(sources: &Path, named: &str) -> Result<String> {
+    let parts: Vec<&str> = named.split(':').collect();
+    match parts[..] {
+        [file] => Ok(below_header(&read(sources, file)?).to_owned()),
+        [file, first, last] => {
+            let text = read(sources, file)?;
+            let lines: Vec<&str> = text.split_inclusive('\n').collect();
+            let [first, last] = [first.parse::<usize>()?, last.parse::<usize>()?];
+            let excerpt = lines.get(first.wrapping_sub(1)..last);
+            let found = lines.len();
+            let excerpt = excerpt
+                .with_context(|| format!("expected lines of {file}, found {found} lines"))?;
+            Ok(excerpt.concat())
+        }
+        _ => bail!("expected `FILE` or `FILE:FIRST:LAST`, found `{named}`"),
+    }
 }
 
 /// A kernel file without the comment at its start, which the chapter says in its own words.
@@ -224,6 +242,10 @@ mod tests {
         fs::write(folder.path().join("b.cu"), "// new\n\nint x;\nint z;\n")?;
         let text = expand("{{diff a.cu b.cu}}", folder.path(), folder.path())?;
         assert_eq!(text, "```diff\n int x;\n-int y;\n+int z;\n```\n");
+        let lines = expand("{{diff a.cu:3:3 b.cu:3:4}}", folder.path(), folder.path())?;
+        assert_eq!(lines, "```diff\n int x;\n+int z;\n```\n");
+        let beyond = expand("{{diff a.cu:3:9 b.cu}}", folder.path(), folder.path());
+        assert!(format!("{:#}", beyond.unwrap_err()).contains("expected lines of a.cu, found 4"));
         let same = expand("{{diff a.cu a.cu}}", folder.path(), folder.path());
         assert!(format!("{:#}", same.unwrap_err()).contains("two files that differ"));
         let missing = expand("{{diff a.cu c.cu}}", folder.path(), folder.path());

@@ -1,4 +1,5 @@
-//! Opens the built pages in a headless Chromium and lists network requests, and content wider than its page.
+//! Opens the built pages in a headless Chromium, as wide as on a laptop and as on a phone, and lists network requests, and
+//! content wider than its page.
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
@@ -23,8 +24,11 @@ const NAMES: [&str; 5] = [
 const CANARY: &str = "http://canary.invalid/";
 /// Says what is wider than its page, in an element at the end.
 const WIDE: &str = include_str!("wide.js");
-/// Pixels of a page with its list of chapters, on a laptop.
-const SIZE: &str = "width=\"1200\" height=\"900\"";
+/// Sizes in pixels: a page with its list of chapters, on a laptop, and a page on a phone.
+const SIZES: [&str; 2] = [
+    "width=\"1200\" height=\"900\"",
+    "width=\"390\" height=\"844\"",
+];
 /// After which a browser hangs.
 const LIMIT: Duration = Duration::from_secs(180);
 
@@ -41,7 +45,7 @@ pub fn chromium() -> Option<PathBuf> {
 }
 
 /// Requests to anything but files that the pages in `built` make when they are opened, and tables and figures that are
-/// wider than they are.
+/// wider than they are; on a phone also pages that scroll sideways, and what is cut off.
 ///
 /// # Errors
 /// When the browser does not start, does not end, or does not say what it must.
@@ -49,12 +53,15 @@ pub fn findings(chromium: &Path, built: &Path) -> Result<Vec<String>> {
     let folder = tempfile::tempdir()?;
     let page = folder.path().join("all.html");
     let pages = files_below(&built.canonicalize()?, &["html"])?;
-    fs::write(&page, frames(&pages))?;
     let log = folder.path().join("log.json");
-    let dom = open(chromium, folder.path(), &log, &page)?;
-    let mut found = requests(&log)?;
-    found.extend(wide(&dom, pages.len())?);
-    Ok(found)
+    let mut found = BTreeSet::new();
+    for size in SIZES {
+        fs::write(&page, frames(&pages, size))?;
+        let dom = open(chromium, folder.path(), &log, &page)?;
+        found.extend(requests(&log)?);
+        found.extend(wide(&dom, pages.len())?);
+    }
+    Ok(found.into_iter().collect())
 }
 
 fn requests(log: &Path) -> Result<Vec<String>> {
@@ -86,11 +93,11 @@ fn wide(dom: &str, pages: usize) -> Result<Vec<String>> {
 }
 
 /// One page with a frame for each page of the book, the canary and the script.
-fn frames(pages: &[PathBuf]) -> String {
+fn frames(pages: &[PathBuf], size: &str) -> String {
     let mut text = format!("<!doctype html><img src=\"{CANARY}\">\n<script>{WIDE}</script>\n");
     for page in pages {
         text += &format!(
-            "<iframe {SIZE} src=\"file://{}\"></iframe>\n",
+            "<iframe {size} src=\"file://{}\"></iframe>\n",
             page.display()
         );
     }
@@ -192,11 +199,27 @@ mod tests {
             "<main><table style=\"width: 1300px\"><td>wide</table></main>",
         );
         let found = findings(&chromium, built.path()).unwrap();
-        assert_eq!(found.len(), 1, "{found:?}");
+        let expected = "bad.html: expected no TABLE wider than its page, found ";
+        assert!(found.iter().any(|f| f.starts_with(expected)), "{found:?}");
         assert!(
-            found[0].starts_with("bad.html: expected no TABLE wider than its page")
-                && found[0].ends_with("pixels more: wide"),
+            found.iter().all(|f| f.starts_with("bad.html: ")),
             "{found:?}"
         );
+        // On a laptop, both of these fit.
+        let table = "<table style=\"width: 500px\"><td>wide</table>";
+        write("bad.html", &format!("<main>{table}</main>"));
+        let found = findings(&chromium, built.path()).unwrap();
+        let [table_on_a_phone, sideways] = &found[..] else {
+            panic!("expected two findings, found {found:?}");
+        };
+        assert!(
+            sideways.starts_with("bad.html: expected no page that scrolls sideways on a phone")
+        );
+        assert!(table_on_a_phone.contains("no TABLE wider than its page on a phone"));
+        write(
+            "bad.html",
+            &format!("<main><div style=\"overflow-x: auto\">{table}</div></main>"),
+        );
+        assert_eq!(findings(&chromium, built.path()).unwrap(), [""; 0]);
     }
 }

@@ -1,4 +1,4 @@
-//! Excerpts of kernels, which chapters include by line numbers. `book/excerpts.json` keeps the first and the last line of each,
+//! Excerpts of kernels, which chapters include, or compare in a `{{diff}}`, by line numbers. `book/excerpts.json` keeps the first and the last line of each,
 //! so that a line added above an excerpt is a finding. `CANDLEPOWER_UPDATE=1 cargo run -p book -- test` writes the file again.
 
 use std::collections::BTreeMap;
@@ -39,20 +39,25 @@ pub fn moved(folder: &Path, repository: &Path, file: &Path) -> Result<Vec<String
 
 /// The excerpts of all chapters, and where the chapter includes each.
 fn excerpts(folder: &Path, repository: &Path) -> Result<(Excerpts, BTreeMap<String, String>)> {
-    let directive = Regex::new(r"\{\{#include (?:\.\./)*([^:}\s]+):(\d+):(\d+)\s*\}\}")?;
+    let directive = Regex::new(r"\{\{(?:#include|diff) ([^}]*)\}\}")?;
+    let lines = Regex::new(r"(?:\.\./)*([^:\s]+):(\d+):(\d+)")?;
     let found = each(folder, &directive, |chapter, line, captures| {
-        let parts = [1, 2, 3].map(|i| captures[i].to_string());
-        (place::at(chapter, line), parts)
+        let all = lines.captures_iter(&captures[1]);
+        let all = all.map(|captures| [1, 2, 3].map(|i| captures[i].to_string()));
+        (place::at(chapter, line), all.collect::<Vec<_>>())
     })?;
+    let found = found
+        .iter()
+        .flat_map(|(at, all)| all.iter().map(move |part| (at.clone(), part)));
     let (mut all, mut places) = (Excerpts::new(), BTreeMap::new());
     for (place, [file, first, last]) in found {
-        let source = fs::read_to_string(repository.join(&file)).with_context(|| file.clone())?;
+        let source = fs::read_to_string(repository.join(file)).with_context(|| file.clone())?;
         let line = |n: &str| {
             let index = n.parse::<usize>().unwrap_or(0).saturating_sub(1);
             source.lines().nth(index).unwrap_or_default().to_string()
         };
         let excerpt = format!("{file}:{first}:{last}");
-        all.insert(excerpt.clone(), [line(&first), line(&last)]);
+        all.insert(excerpt.clone(), [line(first), line(last)]);
         places.insert(excerpt, place);
     }
     Ok((all, places))
@@ -81,6 +86,14 @@ mod tests {
             found[0].contains("a.md:2: k.cu:2:3: expected to begin with `two`"),
             "{found:?}"
         );
+        fs::write(chapters.join("a.md"), "{{diff k.cu:2:3 k.cu:3:4}}\n").unwrap();
+        let found = moved(&chapters, &repository, &file).unwrap();
+        let [first, second] = &found[..] else {
+            panic!("expected two findings, found {found:?}");
+        };
+        assert!(first.contains("k.cu:2:3: expected to begin with `two`"));
+        assert!(second.ends_with("k.cu:3:4: expected in book/excerpts.json, found none"));
+        fs::write(chapters.join("a.md"), "{{#include ../../k.cu:2:3}}\n").unwrap();
         fs::write(&file, "{}").unwrap();
         let found = moved(&chapters, &repository, &file).unwrap();
         assert!(

@@ -136,27 +136,35 @@ fn no_row_is_kept_anywhere() {
 /// An atomic that adds 0 reads a number, and is no load.
 #[test]
 fn no_limit_on_loads_is_kept_by_atomics() {
-    let exercise = &named("19-vector-loads");
-    let text = solution(exercise);
-    let begin = text.find("    cvt.u32.u64     %head, %x;").unwrap();
-    let end = begin + text[begin..].find("    // END").unwrap();
-    let atomics = "    mov.u32         %group, %lane;
-each:
-    setp.ge.u32     %more, %group, %columns;
-    @%more bra      each_done;
-    mul.wide.u32    %offset, %group, 4;
-    add.u64         %at, %x, %offset;
-    atom.global.or.b32 %tail, [%at], 0;
-    mov.b32         %v0, %tail;
-    add.f32         %sum, %sum, %v0;
-    add.u32         %group, %group, 32;
-    bra             each;
-each_done:
-";
-    let text = [&text[..begin], atomics, &text[end..]].concat();
+    let exercise = &named("row-in-registers");
+    let load = |chunk: usize, at: usize| {
+        let number = |i| {
+            let [register, offset] = [4 * chunk + i, at + 4 * i];
+            format!(
+                "    @%has{chunk} atom.global.or.b32 %bit, [%x+{offset}], 0;\n    \
+                 @%has{chunk} mov.b32 %v{register}, %bit;\n"
+            )
+        };
+        (0..4).map(number).collect::<String>()
+    };
+    let mut text = solution(exercise).to_owned();
+    for (loads, atomics) in [
+        (
+            "@%has0 ld.global.v4.f32 {%v0, %v1, %v2, %v3}, [%x];\n",
+            load(0, 0),
+        ),
+        (
+            "@%has1 ld.global.v4.f32 {%v4, %v5, %v6, %v7}, [%x+512];\n",
+            load(1, 512),
+        ),
+    ] {
+        assert!(text.contains(loads));
+        text = text.replace(loads, &atomics);
+    }
     let failure = checked(exercise, &text);
     assert_eq!(failure.by, Part::Limit, "{}", failure.line);
-    let expected = "loads by a warp per row (single numbers need 17): expected at most 6, found 17";
+    let expected =
+        "loads from x, per row, of the two that 256 columns need: expected at most 2, found 8";
     assert!(failure.line.contains(expected), "{}", failure.line);
 }
 
