@@ -102,12 +102,20 @@ impl<R: Figures> Recorded<R> {
 }
 
 impl<R: Serialize> Recorded<R> {
-    /// Formats as JSON, one field per line.
+    /// Formats as JSON, one row per line.
     ///
     /// # Errors
     /// If JSON cannot represent a number.
     pub fn json(&self) -> serde_json::Result<String> {
-        Ok(serde_json::to_string_pretty(self)? + "\n")
+        let rows: Vec<String> = (self.rows.iter())
+            .map(|row| Ok(format!("\n    {}", serde_json::to_string(row)?)))
+            .collect::<serde_json::Result<_>>()?;
+        let mut all = serde_json::to_value(self)?;
+        all["rows"] = serde_json::Value::Null;
+        let all = serde_json::to_string_pretty(&all)? + "\n";
+        // Within a string the quotes would be escaped, so this is the field.
+        let rows = format!("\"rows\": [{}\n  ]", rows.join(","));
+        Ok(all.replacen(r#""rows": null"#, &rows, 1))
     }
 }
 
