@@ -166,8 +166,7 @@ pub fn traffic(right: &Right, minimum: u64) -> State {
         return state(false, line.into());
     }
     if let Some(left) = &right.left {
-        let line =
-            format!("expected {left}: only what kernels load and store is counted");
+        let line = format!("expected {left}: only what kernels load and store is counted");
         return state(false, line);
     }
     let ratio = own.bytes as f64 / minimum as f64;
@@ -285,8 +284,7 @@ mod tests {
         );
         assert!(!traffic(&counted(0, 0, None), 1000).passed);
         let part = traffic(&counted(1, 1000, Some("w, found none")), 1000);
-        let line =
-            "expected w, found none: only what kernels load and store is counted";
+        let line = "expected w, found none: only what kernels load and store is counted";
         assert!(!part.passed && part.line == line, "{part:?}");
         let times = |own_ms| Times {
             own_ms,
