@@ -81,7 +81,7 @@ fn compare(
 
 #[test]
 fn a_row_longer_than_the_registers_is_an_error() -> Result<()> {
-    for device in devices().into_iter().filter(|device| !on_cpu(device)) {
+    for device in devices().filter(|device| !on_cpu(device)) {
         for (dtype, k) in [(DType::F32, 8196), (DType::BF16, 8200)] {
             let ones = |dims: &[usize]| Tensor::ones(dims, dtype, &device);
             let (x, w) = (ones(&[1, k])?, Linear::new(ones(&[2, k])?, None));
