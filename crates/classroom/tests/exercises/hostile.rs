@@ -171,7 +171,7 @@ fn no_limit_on_loads_is_kept_by_atomics() {
 /// Bulk copies have no counters, so that one could take the place of any number of loads.
 #[test]
 fn no_limit_is_kept_by_bulk_copies() {
-    let exercise = &named("19-vector-loads");
+    let exercise = &named("20-double-buffer");
     let text = solution(exercise).replacen("// END", "cp.async.bulk.commit_group;\n    // END", 1);
     let failure = checked(exercise, &text);
     assert_eq!(failure.by, Part::Limit, "{}", failure.line);
