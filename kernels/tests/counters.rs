@@ -50,7 +50,8 @@ enum Why {
 }
 
 /// Kernels whose names hold all of these parts, and what is counted otherwise there.
-const OTHERWISE: [(&[&str], &str, Why); 36] = [
+const OTHERWISE: [(&[&str], &str, Why); 37] = [
+    (&["level5_row_chunks", "_by"], SHARED_LOADS, Why::Joined),
     (&["attention_", "level3"], SHARED_LOADS, Why::Joined),
     (&["attention_decode_"], SHARED_LOADS, Why::Joined),
     (&["attention_combine_"], SHARED_LOADS, Why::Joined),

@@ -37,7 +37,8 @@ fn cpu_time_is_limited_and_measured() {
     let outcome = run(child("computes_for_ever", ""), &limits);
     assert_eq!(outcome.killed, Some(Killed::Cpu), "{}", said(&outcome));
     let cpu = outcome.cpu.as_secs_f64();
-    assert!((0.9..3.).contains(&cpu), "{cpu}");
+    // The kernel counts in ticks, and may stop a program some of them early.
+    assert!((0.8..3.).contains(&cpu), "{cpu}");
 }
 
 #[cfg(target_os = "linux")]

@@ -310,8 +310,8 @@ fn failures_are_recorded() {
     assert_eq!(broken.status.code(), Some(1));
     let kept = fs::read_to_string(&figures).unwrap();
     for part in [
-        r#""workload": "decode""#,
-        r#""level": 5"#,
+        r#""workload":"decode""#,
+        r#""level":5"#,
         "failed: no memory",
     ] {
         assert!(kept.contains(part), "{kept}");
