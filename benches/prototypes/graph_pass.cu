@@ -1,26 +1,13 @@
 // Checks and times graph_pass.cuh with random weights.
-#include <cuda.h>
-#include <cuda_runtime.h>
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <functional>
-#include <random>
 #include <thread>
-#include <vector>
 #include "graph_pass.cuh"
+#include "host.cuh"
 
-#define CHECK(x) do { cudaError_t error_ = (x); if (error_ != cudaSuccess) { printf("%s:%d %s\n", __FILE__, __LINE__, cudaGetErrorString(error_)); exit(1); } } while (0)
-using std::vector;
 constexpr int C = CHANNELS, F = HIDDEN, L = 4, FE = FEATURES, IN = INPUTS, CLASSES = 10;
-static std::mt19937 rng(7);
-static float normal() { static std::normal_distribution<float> d; return d(rng); }
 static float uniform() { return std::uniform_real_distribution<float>(-1, 1)(rng); }
-static unsigned short to_bf16(float x) { unsigned b; memcpy(&b, &x, 4); b += 0x7fff + (b >> 16 & 1); return b >> 16; }
-static float from_bf16(unsigned short h) { unsigned b = unsigned(h) << 16; float x; memcpy(&x, &b, 4); return x; }
-static float rnd(float x) { return from_bf16(to_bf16(x)); }
 
 struct Tensor { vector<float> host; bf16 *device = nullptr; };
 static Tensor make(size_t n, const std::function<float()> &f) {
@@ -33,14 +20,6 @@ template <class T> static T *upload(const vector<T> &v) {
   T *p; CHECK(cudaMalloc(&p, v.size() * sizeof(T) + 16)); CHECK(cudaMemcpy(p, v.data(), v.size() * sizeof(T), cudaMemcpyHostToDevice)); return p;
 }
 
-typedef CUresult (*Encode)(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *, const cuuint64_t *, const cuuint32_t *, const cuuint32_t *, CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
-static Encode encode;
-static TensorMap map_of(bf16 *p, size_t rows, size_t columns, unsigned box_rows) {
-  CUtensorMap map; cuuint64_t dims[2] = {columns, rows}, strides[1] = {columns * 2}; cuuint32_t box[2] = {64, box_rows}, steps[2] = {1, 1};
-  CUresult r = encode(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, p, dims, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  if (r) { printf("encode %d\n", r); exit(1); }
-  TensorMap t; static_assert(sizeof t == sizeof map); memcpy(&t, &map, sizeof t); return t;
-}
 
 struct HostLayer { Tensor n1w, n1b, qw, qb, ew, n2w, n2b, uw, ub, dw, db; };
 struct Net { Tensor pw, pb, nw, nb, hw, hb; vector<HostLayer> layers; };
@@ -170,7 +149,7 @@ static double graph_us(int cluster, int graphs, const Params &p, int nodes, int 
 
 int main(int argc, char **argv) {
   bool check = argc > 1 && !strcmp(argv[1], "check"), brief = argc > 1 && !check; // times only
-  void *f; cudaDriverEntryPointQueryResult q; CHECK(cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &f, cudaEnableDefault, &q)); encode = (Encode)f;
+  find_encode();
   Net net = make_net(); bf16 *logits; CHECK(cudaMalloc(&logits, 65536)); long long *profile; CHECK(cudaMalloc(&profile, 256 * 64 * 8));
   Batch regular = make_batch(128, true);
   if (!brief) {

@@ -353,7 +353,7 @@ __device__ __forceinline__ void attend(const Block &at, const unsigned char *vec
   }
 
   // values += W·features. Column n of the j-th of four results is channel 8·(n/2) + 2·j + n%2 of the head, so that a lane's
-  // results are its own channels. The features are split into two bf16, of which the sum is as good as f32 here.
+  // results are its own channels. The features are split into two bf16, whose sum is as accurate as f32 here.
   unsigned high[4] = {pack_bf16(features[0], features[1]), 0, pack_bf16(features[2], features[3]), 0};
   unsigned low[4] = {pack_bf16(features[0] - unpack_low(high[0]), features[1] - unpack_high(high[0])), 0,
                      pack_bf16(features[2] - unpack_low(high[2]), features[3] - unpack_high(high[2])), 0};

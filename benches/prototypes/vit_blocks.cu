@@ -1,19 +1,13 @@
 // The 12 blocks of ViT s16, batch 1, bf16, in one CUDA graph of five launches a block: see README.md.
-#include <cuda.h>
-#include <cuda_runtime.h>
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <functional>
-#include <random>
 #include <thread>
-#include <vector>
 #include "common/activation.cuh"
 #include "common/hopper.cuh"
 #include "common/overlap.cuh"
 #include "common/warp.cuh"
+#include "host.cuh"
 #include "wgmma_ss.cuh"
 #ifndef TRIGGER
 #define TRIGGER 1 // 0 at the top, 1 after the wait, 2 after x has come, 3 after wgmma
@@ -321,26 +315,11 @@ __global__ void __launch_bounds__(256) attention(const __grid_constant__ TensorM
 #endif
 }
 
-#define CHECK(x) do { cudaError_t error_ = (x); if (error_ != cudaSuccess) { printf("%s:%d %s\n", __FILE__, __LINE__, cudaGetErrorString(error_)); exit(1); } } while (0)
-using std::vector;
-static std::mt19937 rng(7);
-static float normal() { static std::normal_distribution<float> d; return d(rng); }
-static unsigned short to_bf16(float x) { unsigned b; memcpy(&b, &x, 4); b += 0x7fff + (b >> 16 & 1); return b >> 16; }
-static float from_bf16(unsigned short h) { unsigned b = unsigned(h) << 16; float x; memcpy(&x, &b, 4); return x; }
-static float rnd(float x) { return from_bf16(to_bf16(x)); }
 static bf16 *upload16(const vector<float> &v) {
   vector<unsigned short> bits(v.size()); for (size_t i = 0; i < v.size(); i++) bits[i] = to_bf16(v[i]);
   bf16 *p; CHECK(cudaMalloc(&p, v.size() * 2)); CHECK(cudaMemcpy(p, bits.data(), v.size() * 2, cudaMemcpyHostToDevice)); return p;
 }
 static float *upload32(const vector<float> &v) { float *p; CHECK(cudaMalloc(&p, v.size() * 4)); CHECK(cudaMemcpy(p, v.data(), v.size() * 4, cudaMemcpyHostToDevice)); return p; }
-typedef CUresult (*Encode)(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *, const cuuint64_t *, const cuuint32_t *, const cuuint32_t *, CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
-static Encode encode;
-static TensorMap map_of(bf16 *p, size_t rows, size_t columns, unsigned box_rows) {
-  CUtensorMap map; cuuint64_t dims[2] = {columns, rows}, strides[1] = {columns * 2}; cuuint32_t box[2] = {64, box_rows}, steps[2] = {1, 1};
-  CUresult r = encode(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, p, dims, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  if (r) { printf("encode %d\n", r); exit(1); }
-  TensorMap t; memcpy(&t, &map, sizeof t); return t;
-}
 // A linear layer: weights as they are for the reference; on the device with the norm folded in, where there is one.
 struct Linear { int n, k; vector<float> w, b; bf16 *dw; float *du, *dc; TensorMap map; };
 struct Norm { vector<float> w, b; };
@@ -377,7 +356,7 @@ template <class K, class... A> static void go(K kernel, dim3 grid, unsigned byte
 }
 int main(int argc, char **argv) {
   const char *name = argc > 1 ? argv[1] : "vit"; bool check = argc <= 1 || argc > 2, only_check = argc > 2;
-  void *f; cudaDriverEntryPointQueryResult q; CHECK(cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &f, cudaEnableDefault, &q)); encode = (Encode)f;
+  find_encode();
   vector<Layer> layers(L);
   for (auto &l : layers) { l.n1 = make_norm(), l.n2 = make_norm(); l.qkv = make_linear(3 * C, C, &l.n1, BN_QKV), l.proj = make_linear(C, C, nullptr, BN_PROJ), l.fc1 = make_linear(F, C, &l.n2, BN_FC1), l.fc2 = make_linear(C, F, nullptr, BN_FC2); }
   vector<float> x0(T * C); for (float &a : x0) a = rnd(normal());

@@ -1,5 +1,6 @@
-//! Excerpts of kernels, which chapters include, or compare in a `{{diff}}`, by line numbers. `book/excerpts.json` keeps the first and the last line of each,
-//! so that a line added above an excerpt is a finding. `CANDLEPOWER_UPDATE=1 cargo run -p book -- test` writes the file again.
+//! Excerpts of kernels, which chapters include, or compare in a `{{diff}}`, by line numbers. `book/excerpts.json` keeps the
+//! first and the last line of each, so that a line added above an excerpt is a finding.
+//! `CANDLEPOWER_UPDATE=1 cargo run -p book -- test` writes the file again.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -205,19 +205,14 @@ const MOST_BYTES: u64 = 1 << 18;
 
 /// Reads the bytes of a submission, or returns why the file is none.
 fn read(path: &Path) -> Result<Result<Vec<u8>, String>, BadInput> {
-    let bad = |e| BadInput::unreadable(path, &e);
-    let data = fs::metadata(path).map_err(bad)?;
-    if !data.is_file() {
+    let file = fs::metadata(path).map_err(|e| BadInput::unreadable(path, &e))?;
+    if !file.is_file() {
         return Ok(Err("expected a file, found something else".into()));
     }
-    if data.len() > MOST_BYTES {
-        let found = data.len();
+    if file.len() > MOST_BYTES {
+        let found = file.len();
         let what = format!("expected at most {MOST_BYTES} bytes, found {found}");
         return Ok(Err(what));
     }
-    // Files in `/proc` have this size, too, and reading one such as `/proc/kmsg` may wait forever.
-    if data.len() == 0 {
-        return Ok(Ok(vec![]));
-    }
-    fs::read(path).map(Ok).map_err(bad)
+    data::read_file(path, MOST_BYTES).map(Ok)
 }

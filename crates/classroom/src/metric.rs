@@ -87,7 +87,7 @@ fn counter(name: &str, counts: &Counts) -> Option<f64> {
     Some(value + atomics as f64)
 }
 
-/// Returns the first instruction that copies in bulk, of which no counter counts requests or sectors.
+/// Returns the first instruction that copies in bulk. No counter has the requests or sectors of such copies.
 pub fn bulk_copy(report: &Report) -> Option<&simt::Line> {
     let mut lines = report.lines.iter();
     lines.find(|line| line.form.starts_with("cp.async.bulk"))

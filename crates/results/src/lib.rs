@@ -107,11 +107,10 @@ impl<R: Serialize> Recorded<R> {
     /// # Errors
     /// If JSON cannot represent a number.
     pub fn json(&self) -> serde_json::Result<String> {
-        let rows: Vec<String> = (self.rows.iter())
-            .map(|row| Ok(format!("\n    {}", serde_json::to_string(row)?)))
-            .collect::<serde_json::Result<_>>()?;
         let mut all = serde_json::to_value(self)?;
-        all["rows"] = serde_json::Value::Null;
+        let rows = all["rows"].take();
+        let rows = rows.as_array().into_iter().flatten();
+        let rows: Vec<String> = rows.map(|row| format!("\n    {row}")).collect();
         let all = serde_json::to_string_pretty(&all)? + "\n";
         // Within a string the quotes would be escaped, so this is the field.
         let rows = format!("\"rows\": [{}\n  ]", rows.join(","));

@@ -130,18 +130,10 @@ impl FromStr for Argument {
 
 /// `0a0b` → [10, 11]
 fn hex(text: &str, digits: &str) -> Result<Vec<u8>> {
-    let expected = "pairs of hexadecimal digits";
-    if digits.is_empty()
-        || !digits.len().is_multiple_of(2)
-        || !digits.bytes().all(|b| b.is_ascii_hexdigit())
-    {
-        return wrong(text, expected, digits);
+    match list::bytes(digits) {
+        Some(bytes) => Ok(bytes),
+        None => wrong(text, "pairs of hexadecimal digits", digits),
     }
-    let pair = |b: &[u8]| {
-        let digit = |b: u8| (b as char).to_digit(16).unwrap_or(0) as u8;
-        16 * digit(b[0]) + digit(b[1])
-    };
-    Ok(digits.as_bytes().chunks(2).map(pair).collect())
 }
 
 /// `0@16`

@@ -12,7 +12,8 @@ pub fn parse(element: Element, text: &str) -> Option<Vec<u64>> {
     let mut all = vec![];
     for part in text.split(',') {
         if let Some(digits) = hex_of(element, part) {
-            all.extend(bytes(digits).filter(|bytes| bytes.len() <= MOST - all.len())?);
+            let bytes = bytes(digits).filter(|bytes| bytes.len() <= MOST - all.len())?;
+            all.extend(bytes.into_iter().map(u64::from));
             continue;
         }
         let (count, number) = part.split_once('*').unwrap_or(("1", part));
@@ -27,12 +28,12 @@ fn hex_of(element: Element, part: &str) -> Option<&str> {
     part.strip_prefix("0x").filter(|_| element == Element::U8)
 }
 
-/// One value for each two digits.
-fn bytes(digits: &str) -> Option<Vec<u64>> {
+/// One byte for each two hexadecimal digits: `0a0b` → [10, 11]. `None` for anything else.
+pub fn bytes(digits: &str) -> Option<Vec<u8>> {
     if digits.is_empty() || !digits.len().is_multiple_of(2) {
         return None;
     }
-    let digit = |d: &u8| char::from(*d).to_digit(16).map(u64::from);
+    let digit = |d: &u8| Some(char::from(*d).to_digit(16)? as u8);
     let pair = |pair: &[u8]| Some(16 * digit(&pair[0])? + digit(&pair[1])?);
     digits.as_bytes().chunks(2).map(pair).collect()
 }
