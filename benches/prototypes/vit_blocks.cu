@@ -300,9 +300,9 @@ __global__ void __launch_bounds__(256) attention(const __grid_constant__ TensorM
   float mine[2], theirs[2];
 #pragma unroll
   for (int h = 0; h < 2; h++) {
-    float om = h ? other.y : other.x, ot = h ? other.w : other.z, m = fmaxf(max[h], om);
-    mine[h] = exp2_approx(max[h] - m), theirs[h] = exp2_approx(om - m);
-    float scale = 1.f / (total[h] * mine[h] + ot * theirs[h]);
+    float other_max = h ? other.y : other.x, other_total = h ? other.w : other.z, m = fmaxf(max[h], other_max);
+    mine[h] = exp2_approx(max[h] - m), theirs[h] = exp2_approx(other_max - m);
+    float scale = 1.f / (total[h] * mine[h] + other_total * theirs[h]);
     mine[h] *= scale, theirs[h] *= scale;
   }
 #pragma unroll
