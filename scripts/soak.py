@@ -34,20 +34,21 @@ def run(command, **options):
 
 
 def targets():
-    return re.findall(r'^\[\[bin\]\]\nname = "(\w+)"', (ROOT / "fuzz/Cargo.toml").read_text(), re.M)
+    names = re.findall(r'^\[\[bin\]\]\nname = "(\w+)"', (ROOT / "fuzz/Cargo.toml").read_text(), re.M)
+    return [name for name in names if name != "any"]
 
 
 def fuzzers(folder):
-    """Builds the fuzzers, and puts each with its first inputs into a folder that can be carried to another machine."""
+    """Builds the fuzzer, and puts it with the first inputs of each reader into a folder that can be carried to another machine."""
     built = ROOT / "target/fuzz"
     flags = {**os.environ, "RUSTFLAGS": COVERAGE, "CARGO_INCREMENTAL": "0"}
     # With a target named, build scripts and macros are compiled without the flags.
     triple = re.search(r"host: (\S+)", subprocess.check_output(["rustc", "-vV"], text=True)).group(1)
-    run(["cargo", "build", "--release", "--target", triple, "--target-dir", built], cwd=ROOT / "fuzz", env=flags)
+    run(["cargo", "build", "--release", "--target", triple, "--target-dir", built, "--bin", "any"], cwd=ROOT / "fuzz", env=flags)
     for name in targets():
         (folder / "corpus" / name).mkdir(parents=True, exist_ok=True)
         run(["cargo", "run", "--quiet", "--release", "-p", "readers", "--example", "seeds", "--", name, folder / "corpus" / name])
-        shutil.copy(built / triple / "release" / name, folder / name)
+    run(["strip", "-o", folder / "any", built / triple / "release/any"])
     (folder / "commit").write_text(commit())
 
 
@@ -58,8 +59,9 @@ def fuzz(seconds, only, folder, jobs):
         for path in (corpus, wrong):
             path.mkdir(parents=True, exist_ok=True)
         limits = [f"-max_total_time={seconds}", f"-rss_limit_mb={MIB}", "-timeout=20", "-print_final_stats=1", "-max_len=20000"]
-        process = subprocess.run([folder / name, corpus, f"-artifact_prefix={wrong}/", "-verbosity=0", *limits],
-                                 stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, errors="replace")
+        process = subprocess.run([folder / "any", corpus, f"-artifact_prefix={wrong}/", "-verbosity=0", *limits],
+                                 env={**os.environ, "READER": name}, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                                 text=True, errors="replace")
         stat = lambda key: int((re.findall(rf"stat::{key}:\s+(\d+)", process.stderr) or [0])[-1])
         found = {
             "runs": stat("number_of_executed_units"),
