@@ -9,7 +9,16 @@ use models::{Heads, presets};
 pub fn grids() -> Vec<Grid> {
     let mut grids = small();
     for dtype in [DType::F32, DType::BF16] {
-        grids.extend(weights().into_iter().map(|w| of_weight(w, dtype)));
+        grids.extend(
+            weights(false)
+                .into_iter()
+                .map(|w| of_weight(w, dtype, &ROWS)),
+        );
+        grids.extend(
+            weights(true)
+                .into_iter()
+                .map(|w| of_weight(w, dtype, &ROWS_OF_LARGE)),
+        );
         grids.extend(any_weight(dtype));
         grids.extend(attention_and_norms(dtype));
         grids.push(steps(dtype));
@@ -54,7 +63,7 @@ pub fn shapes() -> Vec<Problem> {
         [512, 64, 64, 64],
     ];
     let few = |&(_, n, k): &Weight| n * k < 1 << 18;
-    let presets = weights().into_iter().filter(few);
+    let presets = weights(false).into_iter().filter(few);
     let presets = presets.flat_map(|(_, n, k)| [1, 4, 128, 197].map(|m| [1, m, n, k]));
     let mut shapes: Vec<_> = squares.into_iter().chain(others).chain(presets).collect();
     shapes.dedup();
@@ -73,14 +82,17 @@ pub fn shapes() -> Vec<Problem> {
 /// Rows of x that are measured with a weight: decoded tokens, graphs' nodes, an image, prompts, a batch of images.
 const ROWS: [usize; 9] = [1, 4, 8, 32, 128, 197, 512, 4096, 8192];
 
+/// With a weight of a large preset, which takes long: a decoded token, and a prompt.
+const ROWS_OF_LARGE: [usize; 2] = [1, 512];
+
 type Weight = (Op, usize, usize);
 
-fn of_weight((op, n, k): Weight, dtype: DType) -> Grid {
+fn of_weight((op, n, k): Weight, dtype: DType, rows: &[usize]) -> Grid {
     Grid {
         op,
         dtype,
         batch: Axis::up_to(&[1]),
-        m: Axis::up_to(&ROWS).and_above(),
+        m: Axis::up_to(rows).and_above(),
         n: Axis::only(n),
         k: Axis::only(k),
     }
@@ -138,11 +150,11 @@ fn steps(dtype: DType) -> Grid {
     }
 }
 
-/// The (N, K) of every preset but the large ones, each once.
-fn weights() -> Vec<Weight> {
+/// The (N, K) of the large presets, or of all others, each once.
+fn weights(large: bool) -> Vec<Weight> {
     let names = |i: usize| {
         let names = presets::NAMES[i].1.iter();
-        names.filter(|name| !presets::LARGE.contains(name))
+        names.filter(move |name| presets::LARGE.contains(name) == large)
     };
     let lms = names(0).filter_map(|name| presets::lm(name)).flat_map(|c| {
         let attention = attention(c.hidden_size, c.heads);
@@ -205,7 +217,7 @@ mod tests {
 
     #[test]
     fn every_product_of_the_presets_is_measured() {
-        let weights = weights();
+        let weights = weights(false);
         for weight in [
             (Op::Linear, 1536, 512),        // qkv of readme
             (Op::LinearSwiglu, 1536, 576),  // smollm
@@ -217,9 +229,12 @@ mod tests {
         ] {
             assert!(weights.contains(&weight), "{weight:?}");
         }
-        let mut once = weights.clone();
-        once.dedup();
-        assert_eq!(once, weights);
+        let large = super::weights(true);
+        assert!(large.contains(&(Op::LinearSwiglu, 8192, 2048)), "llama-1b");
+        let all = [weights, large].concat();
+        for (i, weight) in all.iter().enumerate() {
+            assert!(!all[..i].contains(weight), "{weight:?} is measured twice");
+        }
         let facts = Facts::any_gpu((9, 0), 132);
         for grid in grids() {
             assert!(grid.problems(&facts).count() > 0, "{grid:?}");
