@@ -4,7 +4,7 @@
 //! matmul where level 1 has three, and no copy or temporary that candle's own ops can avoid. The
 //! fused norms, softmax and rotation have no gradient: this level infers, level 1 trains.
 
-mod attend;
+mod masks;
 pub mod ops;
 mod patches;
 

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use candle_core::{D, DType, Result, Tensor};
+use candle_nn::ops::softmax_last_dim;
 use candle_nn::rotary_emb::rope as rotate;
 use level1::segment_max;
 use models::{
@@ -14,7 +15,7 @@ use models::{
 
 pub use level1::ops::{argmax, embedding, linear, segment_mean};
 
-use crate::attend::{self, MaskMemo, attend};
+use crate::masks::MaskMemo;
 use crate::patches::Patches;
 use crate::span;
 
@@ -263,6 +264,25 @@ pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
     attend(&q, &heads_first(k)?, &heads_first(v)?, None)
 }
 
+/// softmax(q·kᵀ/√D + mask)·v, with heads first and no key repeated: q (B, H, T, D), k and v (B, Hkv, S, D), mask (T, S) → (B, T, H·D)
+///
+/// The G = H/Hkv query heads that share a key head are stacked along T, so one matmul serves them
+/// all and no key is copied. The scale is applied to q, which is smaller than the scores; the scaled
+/// q is contiguous whatever q was.
+fn attend(q: &Tensor, k: &Tensor, v: &Tensor, mask: Option<&Tensor>) -> Result<Tensor> {
+    let (b, h, t, d) = q.dims4()?;
+    let (_, h_kv, s, _) = k.dims4()?;
+    let q = (q * (1. / (d as f64).sqrt()))?.reshape((b, h_kv, h / h_kv * t, d))?;
+    let scores = q.matmul(&k.t()?)?; // (B, Hkv, G·T, S)
+    let scores = match mask {
+        Some(mask) => scores.reshape((b, h, t, s))?.broadcast_add(mask)?,
+        None => scores,
+    };
+    let weights = softmax_last_dim_f32(&scores)?.reshape((b, h_kv, h / h_kv * t, s))?;
+    let mixed = weights.matmul(v)?.reshape((b, h, t, d))?;
+    mixed.transpose(1, 2)?.reshape((b, t, h * d))
+}
+
 /// Σⱼ αᵢⱼ(vⱼ + Wₑeᵢⱼ) + skipᵢ + residualᵢ with αᵢⱼ = softmaxⱼ(qᵢ·(kⱼ + Wₑeᵢⱼ)/√D), over the incoming edges j → i:
 /// q, k, v (N, H, D), skip and residual (N, H·D), edges (E, Fe), w (H·D, Fe) → (N, H·D)
 #[allow(clippy::too_many_arguments)]
@@ -304,7 +324,18 @@ pub fn edge_attention(
 /// softmax(scale·x) over the last dimension: x (…, V) → (…, V)
 pub fn softmax(x: &Tensor, scale: f64) -> Result<Tensor> {
     let _span = span!("softmax");
-    attend::softmax(&(x * scale)?)
+    softmax_last_dim_f32(&(x * scale)?)
+}
+
+/// eˣ / Σeˣ over the last dimension, in one operation.
+///
+/// On a CPU candle adds up in the type of its operand, and in bf16 256 + 1 is 256. There, the sums are made in f32.
+fn softmax_last_dim_f32(x: &Tensor) -> Result<Tensor> {
+    if x.device().is_cpu() {
+        softmax_last_dim(&x.to_dtype(DType::F32)?)?.to_dtype(x.dtype())
+    } else {
+        softmax_last_dim(x)
+    }
 }
 
 /// [`rms_norm`] or [`layer_norm`], whichever the model has.
@@ -318,4 +349,19 @@ fn norm(x: &Tensor, norm: &Norm) -> Result<Tensor> {
 /// (B, T, H, D) → (B, H, T, D); copies nothing for a single token.
 fn heads_first(x: &Tensor) -> Result<Tensor> {
     x.transpose(1, 2)?.contiguous()
+}
+
+#[cfg(test)]
+mod tests {
+    use candle_core::Device;
+
+    use super::*;
+
+    #[test]
+    fn many_terms_add_up_in_bf16() -> Result<()> {
+        let x = Tensor::zeros((1, 2048), DType::BF16, &Device::Cpu)?;
+        let y = softmax(&x, 1.)?.to_dtype(DType::F32)?.to_vec2::<f32>()?;
+        assert_eq!(y[0], [1. / 2048.; 2048]);
+        Ok(())
+    }
 }

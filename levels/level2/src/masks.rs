@@ -1,39 +1,8 @@
-//! Attention with heads first, without repeating keys and values.
+//! Causal masks, made once.
 
 use std::sync::Mutex;
 
-use candle_core::{DType, Device, Result, Tensor};
-use candle_nn::ops::softmax_last_dim;
-
-/// softmax(q·kᵀ/√D + mask)·v: q (B, H, T, D), k and v (B, Hkv, S, D), mask (T, S) → (B, T, H·D)
-///
-/// The G = H/Hkv query heads that share a key head are stacked along T, so one matmul serves them
-/// all and no key is copied. The scale is applied to q, which is smaller than the scores; the scaled
-/// q is contiguous whatever q was.
-pub fn attend(q: &Tensor, k: &Tensor, v: &Tensor, mask: Option<&Tensor>) -> Result<Tensor> {
-    let (b, h, t, d) = q.dims4()?;
-    let (_, h_kv, s, _) = k.dims4()?;
-    let q = (q * (1. / (d as f64).sqrt()))?.reshape((b, h_kv, h / h_kv * t, d))?;
-    let scores = q.matmul(&k.t()?)?; // (B, Hkv, G·T, S)
-    let scores = match mask {
-        Some(mask) => scores.reshape((b, h, t, s))?.broadcast_add(mask)?,
-        None => scores,
-    };
-    let weights = softmax(&scores)?.reshape((b, h_kv, h / h_kv * t, s))?;
-    let mixed = weights.matmul(v)?.reshape((b, h, t, d))?;
-    mixed.transpose(1, 2)?.reshape((b, t, h * d))
-}
-
-/// eˣ / Σeˣ over the last dimension, in one operation.
-///
-/// On a CPU candle adds up in the type of its operand, and in bf16 256 + 1 is 256. There, the sums are made in f32.
-pub fn softmax(x: &Tensor) -> Result<Tensor> {
-    if x.device().is_cpu() {
-        softmax_last_dim(&x.to_dtype(DType::F32)?)?.to_dtype(x.dtype())
-    } else {
-        softmax_last_dim(x)
-    }
-}
+use candle_core::{Device, Result, Tensor};
 
 /// Causal masks, square: a prefill takes the rows and columns that it needs of one. Every layer of a forward pass needs the
 /// same.
@@ -83,6 +52,8 @@ fn causal_mask(n: usize, device: &Device) -> Result<Tensor> {
 
 #[cfg(test)]
 mod tests {
+    use candle_core::DType;
+
     use super::*;
 
     #[test]
@@ -107,14 +78,6 @@ mod tests {
             }
         }
         assert_eq!(memo.0.lock().unwrap().len(), 1);
-        Ok(())
-    }
-
-    #[test]
-    fn many_terms_add_up_in_bf16() -> Result<()> {
-        let x = Tensor::zeros((1, 2048), DType::BF16, &Device::Cpu)?;
-        let y = softmax(&x)?.to_dtype(DType::F32)?.to_vec2::<f32>()?;
-        assert_eq!(y[0], [1. / 2048.; 2048]);
         Ok(())
     }
 }
