@@ -119,19 +119,19 @@ pub struct Counts {
     pub global_load_requests: u64,
     /// 32-byte sectors that global loads touch.
     pub global_load_sectors: u64,
-    /// Minimum sectors for the same number of bytes.
+    /// Minimum sectors for the same bytes, those of several lanes at one address once.
     pub global_load_ideal: u64,
     /// Warp instructions that write global memory in at least one lane.
     pub global_store_requests: u64,
     /// 32-byte sectors that global stores touch.
     pub global_store_sectors: u64,
-    /// Minimum sectors for the same number of bytes.
+    /// Minimum sectors for the same bytes, those of several lanes at one address once.
     pub global_store_ideal: u64,
     /// Warp instructions that update global memory in at least one lane: `atom` and `red`, neither loads nor stores.
     pub global_atomic_requests: u64,
     /// 32-byte sectors that global atomics touch.
     pub global_atomic_sectors: u64,
-    /// Minimum sectors for the same number of bytes.
+    /// Minimum sectors for the same bytes, those of several lanes at one address once.
     pub global_atomic_ideal: u64,
     /// Warp instructions that read shared memory in at least one lane.
     pub shared_load_requests: u64,

@@ -41,10 +41,10 @@ pub fn sectors(addresses: &[u64; 32], mask: u32, bytes: u32) -> u64 {
     (n - repeated) as u64
 }
 
-/// Minimum sectors for the bytes that the active lanes access.
+/// Minimum sectors for the bytes at `addresses` different addresses.
 #[inline]
-pub fn ideal_sectors(mask: u32, bytes: u32) -> u64 {
-    (u64::from(mask.count_ones()) * u64::from(bytes)).div_ceil(SECTOR)
+pub fn ideal_sectors(addresses: usize, bytes: u32) -> u64 {
+    (addresses as u64 * u64::from(bytes)).div_ceil(SECTOR)
 }
 
 /// Wavefronts of an access of `bytes` bytes per lane.

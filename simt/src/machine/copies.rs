@@ -6,7 +6,7 @@ use crate::report::Class;
 
 use super::access::Kind;
 use super::block::Block;
-use super::coalesce::{ideal_sectors, ideal_wavefronts, lanes, sectors, wavefronts};
+use super::coalesce::{groups, ideal_sectors, ideal_wavefronts, lanes, sectors, wavefronts};
 use super::own::little_endian;
 use super::shared::State;
 use super::warp::Copy;
@@ -40,7 +40,7 @@ impl Block<'_> {
         if reads != 0 {
             counts.global_load_requests += 1;
             counts.global_load_sectors += sectors(&from, reads, bytes);
-            counts.global_load_ideal += ideal_sectors(reads, bytes);
+            counts.global_load_ideal += ideal_sectors(groups(&from, reads).len(), bytes);
         }
         for lane in lanes(active) {
             let size = sizes.map_or(bytes, |s| s[lane].min(bytes));

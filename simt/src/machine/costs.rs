@@ -61,7 +61,7 @@ impl Block<'_> {
         *requests += 1;
         *units += cost;
         *least += match on.space {
-            Space::Global => ideal_sectors(on.mask, bytes),
+            Space::Global => ideal_sectors(groups.len(), bytes),
             _ => ideal_wavefronts(on.mask, bytes),
         };
         groups
@@ -71,11 +71,11 @@ impl Block<'_> {
     pub fn count_atomic(&mut self, on: &Lanes, bytes: u32) {
         match on.space {
             Space::Global => {
-                let (cost, _) = self.cost(on, 31, |at| sectors(at, on.mask, bytes));
+                let (cost, groups) = self.cost(on, 31, |at| sectors(at, on.mask, bytes));
                 let counts = &mut self.counts[on.pc as usize];
                 counts.global_atomic_requests += 1;
                 counts.global_atomic_sectors += cost;
-                counts.global_atomic_ideal += ideal_sectors(on.mask, bytes);
+                counts.global_atomic_ideal += ideal_sectors(groups.len(), bytes);
             }
             Space::Shared => self.counts[on.pc as usize].shared_atomic_requests += 1,
             _ => {}

@@ -97,11 +97,15 @@ impl Block<'_> {
         if let Some(Fragment { pc, mask, .. }) = fragment {
             let pc = pc.min(self.grid.kernel.code.len() as u32 - 1);
             let lane = mask.trailing_zeros() as usize;
+            let later = if self.grid.shape.grid == [1; 3] {
+                ""
+            } else {
+                "; it cannot wait for a later block, which may start only after this one has ended"
+            };
             self.find(Class::Endless, w, pc, lane, || {
                 format!(
                     "still running after {fuel} instructions of {whose}: its loop never ends, or waits for \
-                     something that no thread does; it cannot wait for a later block, which may start only after \
-                     this one has ended"
+                     something that no thread does{later}"
                 )
             });
         }

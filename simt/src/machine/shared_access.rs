@@ -197,7 +197,7 @@ impl Block<'_> {
         } else if of_warp && other_pc == on.pc {
             "the lanes of one instruction have no order"
         } else if of_warp {
-            "no barrier orders them, not even one of the warp, and they are not both atomic"
+            "neither `bar.sync` nor `bar.warp.sync` stands between them, and they are not both atomic"
         } else {
             "no barrier orders them, and they are not both atomic"
         };

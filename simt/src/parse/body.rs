@@ -50,8 +50,15 @@ fn statement(cursor: &mut Cursor, loc: &mut Loc, statements: &mut Vec<Statement>
     Ok(())
 }
 
-/// Records a location and the call it was inlined into; the `.loc` before may add outer calls.
+/// Records a location and the call it was inlined into; the `.loc` before may add outer calls. Line 0 stands for code without
+/// a line of its own, which keeps the location before, or has that of the call.
 fn move_to((place, call): ((u32, u32), Option<(u32, u32)>), loc: &mut Loc) {
+    if place.1 == 0 {
+        if let Some(call) = call {
+            move_to((call, None), loc);
+        }
+        return;
+    }
     let mut calls = std::mem::take(loc);
     loc.push(place);
     if let Some(call) = call {

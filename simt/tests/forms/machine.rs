@@ -642,8 +642,57 @@ fn a_race_is_with_others() {
         @%p st.global.u32 [%out], %i;";
     let (_, report) = launch(&text("", body), dim(1, 32), &Options::default()).unwrap();
     let expected = "writes byte 0 of out, which is read by other lanes of its warp in line 14: \
-                    no barrier orders them, not even one of the warp, and they are not both atomic";
+                    neither `bar.sync` nor `bar.warp.sync` stands between them, and they are not both atomic";
     assert_eq!(report.findings[0].what, expected);
+}
+
+#[test]
+fn lanes_at_one_address_need_its_bytes_once() {
+    let body = "ld.global.u32 %x, [%out];
+        st.global.u32 [%to], %x;
+        st.global.u32 [%out], %x;";
+    let (_, report) = launch(&text("", body), dim(1, 32), &Options::default()).unwrap();
+    let total = &report.total;
+    assert_eq!((total.global_load_sectors, total.global_load_ideal), (1, 1));
+    assert_eq!(
+        (total.global_store_sectors, total.global_store_ideal),
+        (5, 5)
+    );
+}
+
+#[test]
+fn only_one_of_several_blocks_may_wait_for_a_later_one() {
+    let options = Options {
+        fuel: 1000,
+        ..Options::default()
+    };
+    let body = text("", "again: bra again;");
+    let what = |blocks| {
+        let (_, report) = launch(&body, dim(blocks, 1), &options).unwrap();
+        report.findings[0].what.clone()
+    };
+    let alone = "waits for something that no thread does";
+    assert!(what(1).ends_with(alone), "{}", what(1));
+    assert!(what(2).contains(&format!("{alone}; it cannot wait for a later block")));
+}
+
+/// Compilers write line 0 for code that stands in no line.
+#[test]
+fn code_without_a_line_has_the_line_before() {
+    let body = "        .loc 1 7 0
+        mov.u32 %x, 1;
+        .loc 1 0 0
+        st.global.u32 [%out + 4096], %x;
+        .loc 1 0 0, function_name $L, inlined_at 1 9 3
+        st.global.u32 [%out + 8192], %x;";
+    let text = text("", body) + ".file 1 \"k.cu\"\n.section .debug_str { $L: .b8 102, 0 }\n";
+    let (_, report) = launch(&text, dim(1, 1), &Options::default()).unwrap();
+    let lines: Vec<u32> = report
+        .findings
+        .iter()
+        .map(|f| f.source.as_ref().unwrap().1)
+        .collect();
+    assert_eq!(lines, [7, 9]);
 }
 
 #[test]
