@@ -1,6 +1,6 @@
 //! Draws the sample images of the repository, one of each class.
 //!
-//! `cargo run --release -p data --example pictures`
+//! `cargo run --release -p data --example pictures`; the repository's files are the same pixels, packed by oxipng.
 
 use std::io::Cursor;
 use std::path::Path;
