@@ -16,6 +16,8 @@ use std::path::{Path, PathBuf};
 
 /// The chapter whose pages are made here.
 const CHAPTER: &str = "exercises.md";
+/// The chapter for teachers.
+const TEACHERS: &str = "teaching.md";
 /// The chapter that those in PTX need.
 const PTX: &str = "ptx.md";
 
@@ -56,6 +58,9 @@ fn without(mut bad: BadInput) -> BadInput {
 /// # Errors
 /// An exercise without a figure.
 pub fn add_pages(book: &mut Book, exercises: &[Exercise], solutions: Solutions) -> Result<()> {
+    if solutions == Solutions::Hidden {
+        book.items.retain(|item| !is_for_teachers(item));
+    }
     let titles = titles(book);
     let mut outcome = Ok(());
     book.for_each_mut(|item| {
@@ -63,6 +68,9 @@ pub fn add_pages(book: &mut Book, exercises: &[Exercise], solutions: Solutions) 
             return;
         };
         chapter.content = with_links(&chapter.content, "exercises/");
+        if solutions == Solutions::Hidden {
+            chapter.content = without_teachers(&chapter.content);
+        }
         if chapter.path.as_deref() == Some(Path::new(CHAPTER)) {
             let below = |(e, n)| below(chapter, e, n, &titles, solutions);
             let pages: Result<Vec<BookItem>> = exercises.iter().zip(1..).map(below).collect();
@@ -75,6 +83,18 @@ pub fn add_pages(book: &mut Book, exercises: &[Exercise], solutions: Solutions) 
         }
     });
     outcome
+}
+
+/// Whether an item is the chapter for teachers, which says what is wrong in answers to graded tasks.
+fn is_for_teachers(item: &BookItem) -> bool {
+    matches!(item, BookItem::Chapter(chapter) if chapter.path.as_deref() == Some(Path::new(TEACHERS)))
+}
+
+/// Replaces links to the chapter for teachers by their text.
+fn without_teachers(text: &str) -> String {
+    let link = format!(r"\[([^\]]+)\]\({}[^)]*\)", regex::escape(TEACHERS));
+    let link = Regex::new(&link).expect("a valid pattern");
+    link.replace_all(text, "$1").into_owned()
 }
 
 /// Replaces links to `page.md` of an exercise, which work on GitHub, by links to its page in the book, in `folder`.

@@ -18,8 +18,15 @@ fn a_book_may_lack_the_solutions() {
         format!("{config}exercises = {exercises:?}\n"),
     )
     .unwrap();
-    fs::write(root.join("src/SUMMARY.md"), "- [Exercises](exercises.md)\n").unwrap();
-    fs::write(root.join("src/exercises.md"), "{{exercises}}").unwrap();
+    let summary = "- [Exercises](exercises.md)\n- [Notes](teaching.md)\n";
+    fs::write(root.join("src/SUMMARY.md"), summary).unwrap();
+    let text = "For teachers: [notes\nof ours](teaching.md#safely).\n\n{{exercises}}";
+    fs::write(root.join("src/exercises.md"), text).unwrap();
+    fs::write(
+        root.join("src/teaching.md"),
+        "## Safely\n\nIn 09, a barrier is missing.",
+    )
+    .unwrap();
     for (solutions, shown) in [(Solutions::Shown, true), (Solutions::Hidden, false)] {
         let built = render::build_with(root, solutions).unwrap();
         let mut text = String::new();
@@ -30,9 +37,11 @@ fn a_book_may_lack_the_solutions() {
             "The solution, explained",
             "Wrong answers that the check rejects",
             "no barrier between the steps",
+            "In 09, a barrier is missing.",
+            "teaching.html",
         ] {
             assert_eq!(text.contains(part), shown, "{part}");
         }
-        assert!(text.contains("Hint 3"));
+        assert!(text.contains("Hint 3") && text.contains("For teachers: "));
     }
 }

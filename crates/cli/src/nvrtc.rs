@@ -23,9 +23,14 @@ const MISSING: &str = if cfg!(target_os = "macos") {
 /// Description of valid input.
 const KERNELS: &str = "CUDA that NVRTC compiles";
 
-/// The same for a file that seems to have host code.
-const NO_HOST: &str = "CUDA that NVRTC compiles: only kernels; put host code between \
-                       `#ifndef __CUDACC_RTC__` and `#endif`";
+/// Advice for a file that seems to have host code.
+const NO_HOST: &str =
+    "NVRTC takes only kernels; put host code between `#ifndef __CUDACC_RTC__` and `#endif`";
+
+/// Advice for a header that is not found.
+const NO_HEADER: &str = "headers come from the folder of the file, from `kernels/src`, and from a CUDA toolkit if one is \
+                         installed; `common/vector.cuh` in `kernels/src` has a type `bf16` with `widen` and `store`, and \
+                         `asm volatile` writes what other headers wrap, such as `cp.async`";
 
 /// Version suffixes that the loader may know, the newest first.
 const VERSIONS: &[&str] = if cfg!(windows) {
@@ -38,7 +43,7 @@ const VERSIONS: &[&str] = if cfg!(windows) {
 /// numbers. Headers come from the file's folder, from `kernels/src` and from the toolkit.
 ///
 /// # Errors
-/// There is no compiler, or it refuses the text; the latter has NVRTC's first error, which names the line.
+/// There is no compiler, or it refuses the text; the latter is `FILE:LINE: …`, NVRTC's first error.
 pub fn compile(path: &Path, text: &str, arch: &str) -> Result<String, BadInput> {
     if text.contains('\0') {
         return Err(BadInput::new(path.display(), "CUDA", "a byte 0"));
@@ -138,14 +143,35 @@ fn refused(path: &Path, text: &str, error: &CompileError) -> BadInput {
     };
     let log = log.to_string_lossy();
     let first = log.lines().find(|line| line.contains("error"));
-    let found = first.map_or_else(|| nvrtc.to_string(), str::to_owned);
-    let of_host = ["#include", "<<<", "main("];
-    let expected = if of_host.iter().any(|part| text.contains(part)) {
-        NO_HOST
-    } else {
-        KERNELS
+    let Some((place, what)) = first.and_then(placed) else {
+        let found = first.map_or_else(|| nvrtc.to_string(), str::to_owned);
+        return BadInput::new(path.display(), KERNELS, found);
     };
-    BadInput::new(path.display(), expected, found)
+    let is_header = what.starts_with("cannot open source file");
+    let of_host = [
+        "<iostream>",
+        "<stdio.h>",
+        "<cstdio>",
+        "<vector>",
+        "<<<",
+        "main(",
+    ];
+    let advice = if of_host.iter().any(|part| text.contains(part)) {
+        Some(NO_HOST)
+    } else {
+        is_header.then_some(NO_HEADER)
+    };
+    let advice = advice.map_or(String::new(), |advice| format!("; {advice}"));
+    BadInput::new(place, "", what.to_owned() + &advice)
+}
+
+/// Splits `FILE(7): error: WHAT` into `FILE:7` and `WHAT`.
+fn placed(line: &str) -> Option<(String, &str)> {
+    let kinds = ["): error: ", "): catastrophic error: "];
+    let (place, what) = kinds.iter().find_map(|kind| line.split_once(kind))?;
+    let (file, number) = place.rsplit_once('(')?;
+    number.parse::<u32>().ok()?;
+    Some((format!("{file}:{number}"), what))
 }
 
 /// Loads the library for the rest of the process; returns its toolkit, if known. The error says where it was
@@ -187,4 +213,21 @@ fn open(path: &Path) -> bool {
     // more than its initialisers.
     let library = unsafe { Library::new(path) };
     library.map(std::mem::forget).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_has_its_place() {
+        let place = |line: &str| placed(line).map(|(place, what)| format!("{place} | {what}"));
+        let error = "my/(a)/sum.cu(7): error: identifier \"y\" is undefined";
+        let expected = "my/(a)/sum.cu:7 | identifier \"y\" is undefined";
+        assert_eq!(place(error).as_deref(), Some(expected));
+        let error = "a.cu(1): catastrophic error: cannot open source file \"b.h\"";
+        let expected = "a.cu:1 | cannot open source file \"b.h\"";
+        assert_eq!(place(error).as_deref(), Some(expected));
+        assert_eq!(place("nvrtc: error: invalid value"), None);
+    }
 }

@@ -36,8 +36,14 @@ pub fn traced<T>(
     let (value, events) = record(device, || Ok(program()))?;
     let value = value?;
     let on_gpu = device.is_cuda();
-    data::print!("{}\n{LEGEND}", table(&rows(&events), on_gpu));
+    let rows = rows(&events);
+    data::print!("{}\n{LEGEND}", table(&rows, on_gpu));
     data::print!("{}", runs_as(on_gpu));
+    if !on_gpu && rows.iter().any(Row::has_launches) {
+        data::println!(
+            "simulated: PTX that the simulator ran, whose time is no GPU's and no part of the sum."
+        );
+    }
     Ok(value)
 }
 
@@ -106,6 +112,11 @@ impl Row {
                 None => self.reasons.push((why.clone(), 1)),
             }
         }
+    }
+
+    /// Whether it launched kernels; without a GPU, the simulator ran them.
+    fn has_launches(&self) -> bool {
+        !self.launches.is_empty()
     }
 
     fn is_outer(&self) -> bool {

@@ -1,6 +1,7 @@
 //! Kernels in files of a level's crate, and their launches.
 
 use std::io::Write;
+use std::panic::Location;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, Once, OnceLock, PoisonError};
 
@@ -58,10 +59,14 @@ impl KernelFile {
     ///
     /// # Errors
     /// The file cannot be read, or it is CUDA C++ that does not compile.
+    #[track_caller]
     pub fn launch<'a>(&'static self, entry: &'static str) -> Result<KernelLaunch<'a>> {
+        let begun = Location::caller();
         let module = self.module()?;
         Ok(KernelLaunch {
             file: self.file,
+            folder: self.folder,
+            begun,
             module,
             entry,
             device: None,
@@ -88,7 +93,11 @@ impl KernelFile {
             return Ok(text);
         }
         match COMPILER.get() {
-            Some(compile) => compile(&path, &text),
+            // Like all other errors, it names the file by its path in the crate.
+            Some(compile) => compile(&path, &text).map_err(|error| {
+                let below = error.strip_prefix(&*path.to_string_lossy());
+                below.map_or(error.clone(), |rest| format!("{}{rest}", self.file))
+            }),
             None => Err(format!(
                 "{}: expected a compiler for CUDA, found none",
                 self.file
@@ -101,6 +110,9 @@ impl KernelFile {
 #[must_use = "nothing runs before `run`"]
 pub struct KernelLaunch<'a> {
     file: &'static str,
+    folder: &'static str,
+    /// Where [`KernelFile::launch`] was called.
+    begun: &'static Location<'static>,
     module: &'static Module,
     entry: &'static str,
     /// The device of the tensors.
@@ -166,22 +178,29 @@ impl<'a> KernelLaunch<'a> {
     /// Runs the kernel: on a GPU if the tensors are there, otherwise in the simulator. Does nothing for a grid without blocks.
     ///
     /// # Errors
-    /// Those of [`Launch::run`], and a defect that the simulator finds: `kernels/norm.ptx: line 7: …`.
+    /// Those of [`Launch::run`] at the line of the launch, `src/ops.rs:50: …`, and a defect that the simulator finds at the
+    /// kernel's: `kernels/norm.ptx: line 7: …`.
     ///
     /// # Safety
     /// The arguments must have the order and the types of the entry's `.param` list, and the kernel must read and write only
     /// inside its tensors: nothing checks this on a GPU. In the simulator, accesses outside are findings and do no harm.
+    #[track_caller]
     pub unsafe fn run(self) -> Result<()> {
         let Self {
             file,
+            folder,
+            begun,
             module,
             entry,
             device,
             launch,
         } = self;
+        let places = [begun, Location::caller()].map(|place| below(folder, place));
         let on_host = device.is_none_or(|device| device.is_cpu());
-        // SAFETY: the caller's promise.
-        let run = || unsafe { launch.run() }.map_err(|error| of_file(file, module, entry, &error));
+        let run = || {
+            // SAFETY: the caller's promise.
+            unsafe { launch.run() }.map_err(|error| of_file(file, module, entry, &places, &error))
+        };
         if !on_host || is_simulated() {
             return run();
         }
@@ -216,21 +235,31 @@ fn entries(ptx: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Names the file in an error, and removes candle's backtrace. If the file has no kernel `entry`, names those that it has.
-fn of_file(file: &str, module: &Module, entry: &str, error: &Error) -> Error {
+/// `src/ops.rs:50`, relative to the crate's folder.
+fn below(folder: &str, place: &Location) -> String {
+    let file = Path::new(place.file());
+    let file = file.strip_prefix(folder).unwrap_or(file);
+    format!("{}:{}", file.display(), place.line())
+}
+
+/// Names the place of an error, and removes candle's backtrace. A fault in the kernel's text has a line there. All others are
+/// faults of the launch, which begins and runs at `places`. If the file has no kernel `entry`, names those that it has.
+fn of_file(file: &str, module: &Module, entry: &str, places: &[String; 2], error: &Error) -> Error {
     let kernels = entries(module.texts().first().unwrap_or(&""));
     if !kernels.is_empty() && !kernels.contains(&entry) {
         let kernels = kernels.join(", ");
-        let line = format!("{file}: expected a kernel of this file ({kernels}), found {entry}");
+        let place = &places[0];
+        let line =
+            format!("{place}: {file}: expected a kernel of this file ({kernels}), found {entry}");
         return Error::Msg(line);
     }
     let said = error.to_string();
     let line = said.lines().next().unwrap_or_default();
-    if line.starts_with(file) {
-        Error::Msg(line.into())
+    Error::Msg(if line.starts_with("line ") {
+        format!("{file}: {line}")
     } else {
-        Error::Msg(format!("{file}: {line}"))
-    }
+        format!("{}: {file}: {line}", places[1])
+    })
 }
 
 /// The first finding of the launches, in one line.
@@ -293,11 +322,21 @@ mod tests {
         let error = MISSING.launch("f").err().map(|e| e.to_string());
         assert!(error.is_some_and(|e| e.contains("none.ptx`: No such file")));
         let y = Tensor::zeros(1, DType::F32, &Device::Cpu)?;
+        let begun = line!() + 2;
         // SAFETY: there is no such entry, so that nothing runs.
         let error = unsafe { DOUBLE.launch("halve")?.write(&y).run() };
         let error = error.err().map(|e| e.to_string());
         let expected = "tests/double.ptx: expected a kernel of this file (double_f32), found halve";
-        assert_eq!(error.as_deref(), Some(expected));
+        let place = format!("{}:{}: ", file!(), begun);
+        assert!(error.is_some_and(|e| place.ends_with(e.strip_suffix(expected).unwrap_or("-"))));
+        // SAFETY: the simulator refuses it.
+        let error = unsafe { DOUBLE.launch("double_f32")?.write(&y).run() };
+        let error = error.err().map_or(String::new(), |e| e.to_string());
+        let expected = format!("file.rs:{}: tests/double.ptx: ", begun + 8);
+        assert!(
+            error.contains(&expected) && error.contains("expected"),
+            "{error}"
+        );
         let two = ".visible .entry a(\n.param .u64 x)\n// .entry b(\n.entry c\n(";
         assert_eq!(entries(two), ["a", "c"]);
         Ok(())

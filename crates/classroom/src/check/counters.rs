@@ -17,7 +17,7 @@ use crate::metric;
 pub struct Counter {
     /// Name of the counter, as in its limit.
     pub what: String,
-    /// The starter's value; `None` if it does not run, or the simulator has a finding.
+    /// The starter's value; `None` if it does not run, has a wrong result, or the simulator has a finding.
     pub starter: Option<f64>,
     /// The submission's value.
     pub own: f64,
@@ -58,12 +58,12 @@ pub fn counters(
     }
     let text = data::read_text(path)?;
     let text = text.trim_start_matches('\u{feff}');
-    let Some(own) = counted(exercise, path, text, tools, seed)? else {
+    let Some(own) = counted(exercise, path, text, tools, seed, false)? else {
         return Ok(vec![]);
     };
     let both = Both {
         own,
-        starter: counted(exercise, path, &exercise.starter, tools, seed)?,
+        starter: counted(exercise, path, &exercise.starter, tools, seed, true)?,
     };
     let sizes = &exercise.spec.shapes.counted;
     let mut counters = vec![];
@@ -78,13 +78,15 @@ pub fn counters(
     Ok(counters)
 }
 
-/// Reports of the counted launches of a text; `None` if one does not run, or has a finding.
+/// Reports of the counted launches of a text; `None` if one does not run, has a finding or, with `compare`, a wrong result: the
+/// costs of a kernel that leaves work undone are no measure of one that does it.
 fn counted<'e>(
     exercise: &'e Exercise,
     path: &Path,
     text: &str,
     tools: &Tools,
     seed: u64,
+    compare: bool,
 ) -> Result<Option<Counted<'e>>, BadInput> {
     let ptx = match exercise.language {
         Language::Cuda => match (tools.cuda)(path, text)? {
@@ -108,6 +110,7 @@ fn counted<'e>(
     for kernel in &exercise.spec.kernels {
         let launched = submission.launch(kernel, &module, sizes, seed, Schedule::default())?;
         match launched {
+            Ok(launched) if compare && launched.wrong_result(kernel).is_some() => return Ok(None),
             Ok(launched) if launched.report.is_clean() => counted.push((kernel, launched.report)),
             _ => return Ok(None),
         }

@@ -36,6 +36,13 @@ pub struct Launched {
     pub report: Report,
 }
 
+impl Launched {
+    /// Describes the first wrong number of the output.
+    pub fn wrong_result(&self, kernel: &KernelSpec) -> Option<String> {
+        wrong_result(kernel, &self.before, &self.after)
+    }
+}
+
 /// Reports of the counted launches, in the order of the kernels.
 pub type Counted<'a> = Vec<(&'a KernelSpec, Report)>;
 

@@ -98,7 +98,7 @@ impl Minutes {
             "| | minutes |\n\
              |---|---:|\n\
              | at home, before: reading | {reading} |\n\
-             | in the room | {in_the_room} |\n\
+             | exercises in the room | {in_the_room} |\n\
              | at home, after: the graded task | {graded} |\n\
              | together | **{together}** |\n\
              | optional, on top | {optional} |\n"

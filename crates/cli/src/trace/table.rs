@@ -38,7 +38,8 @@ const LAUNCHES: usize = 3;
 /// time of all ops.
 pub fn table(rows: &[Row], on_gpu: bool) -> String {
     let ops = || rows.iter().filter(|row| row.is_outer());
-    let total = total(ops());
+    let timed = |row: &&Row| on_gpu || !row.has_launches();
+    let total = total(ops().filter(timed));
     let mut lines = vec![Line {
         cells: TITLES.map(str::to_string).into(),
         words: vec!["runs as".into()],
@@ -46,9 +47,17 @@ pub fn table(rows: &[Row], on_gpu: bool) -> String {
     for row in rows {
         let depth = row.path.len() - 1;
         let kernel = row.path.last().copied().unwrap_or_default();
+        let mut cells = cells(row, depth, total.time);
+        let runs_as = if timed(&row) {
+            runs_as_short(level_of(kernel), on_gpu)
+        } else {
+            // From the time on.
+            cells[5..].fill("–".into());
+            "simulated"
+        };
         lines.push(Line {
-            cells: cells(row, depth, total.time).into(),
-            words: vec![runs_as_short(level_of(kernel), on_gpu).into()],
+            cells: cells.into(),
+            words: vec![runs_as.into()],
         });
         lines.extend(reasons(&row.reasons, depth + 1));
         lines.extend(launches(&row.launches, depth + 1));

@@ -118,6 +118,22 @@ fn the_table_and_its_legend_fit_a_terminal() {
     }
 }
 
+/// The simulator's time is no time of the kernel.
+#[test]
+fn on_a_cpu_a_kernel_is_simulated() {
+    let mut events = [
+        priced("segment_mean", 70, 1_000_000, 5),
+        priced("linear", 5, 1_000_000, 5),
+    ];
+    events[0].launches = vec![launch("mean", 7)];
+    let table = table(&rows(&events), false);
+    let line = |name: &str| table.lines().find(|line| line.starts_with(name)).unwrap();
+    let mean: Vec<&str> = line("segment_mean").split_whitespace().collect();
+    assert_eq!(mean[5..], ["–", "–", "–", "–", "simulated"], "{table}");
+    assert!(line("linear").contains("5.000  100.0%"), "{table}");
+    assert!(line("all").contains("5.000  100.0%"), "{table}");
+}
+
 /// A CPU runs no PTX and no CUDA, whatever the level of the kernel.
 #[test]
 fn on_a_cpu_the_levels_of_kernels_run_as_rust_twins() {

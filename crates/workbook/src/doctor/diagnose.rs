@@ -153,7 +153,7 @@ fn nvrtc(machine: &Machine) -> Vec<Fact> {
             "pip install nvidia-cuda-nvrtc, and set CUDA_HOME to the folder site-packages\\nvidia\\cu13 that it makes"
         }
         _ => {
-            "python3 -m venv ~/nvrtc && ~/nvrtc/bin/pip install nvidia-cuda-nvrtc && export LD_LIBRARY_PATH=$(echo ~/nvrtc/lib/python3*/site-packages/nvidia/cu13/lib):$LD_LIBRARY_PATH # or scripts/cuda-toolkit.sh"
+            "python3 -m venv ~/nvrtc && ~/nvrtc/bin/pip install nvidia-cuda-nvrtc && export LD_LIBRARY_PATH=$(echo ~/nvrtc/lib/python3*/site-packages/nvidia/cu13/lib)${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} # `export` in each terminal; or scripts/cuda-toolkit.sh"
         }
     };
     match &machine.nvrtc {

@@ -105,7 +105,12 @@ fn raised(sm: &Sm, block: &Block) -> String {
     }
     let raises: Vec<String> = sm.raises(block).iter().map(change).collect();
     if raises.is_empty() {
-        return "a change of several numbers at once".into();
+        // More than one of these stands in the way of one more block.
+        let limits: Vec<&str> = sm.limits(block).into_iter().map(name).collect();
+        return format!(
+            "a change of several numbers at once ({})",
+            limits.join(", ")
+        );
     }
     raises.join(", or ")
 }
@@ -142,4 +147,29 @@ fn in_flight(sm: &Sm, block: &Block) -> Option<String> {
         needed / threads,
         counted(loads, "load"),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_numbers_are_named() {
+        let sm = Sm::of(9, 0).expect("an SM of compute capability 9.0");
+        let blocks = (1..=32).flat_map(|warps| {
+            (32..=255).step_by(16).flat_map(move |registers| {
+                (0..7).map(move |n| Block {
+                    threads: 32 * warps,
+                    registers,
+                    shared: n * 38_000,
+                })
+            })
+        });
+        let said: Vec<String> = blocks.map(|block| raised(&sm, &block)).collect();
+        let several = said.iter().find(|said| said.starts_with("a change of"));
+        let several = several.expect("a block for which one change is too little");
+        let names = several.strip_prefix("a change of several numbers at once (");
+        let names = names.and_then(|names| names.strip_suffix(')'));
+        assert!(names.is_some_and(|names| names.contains(", ")), "{several}");
+    }
 }

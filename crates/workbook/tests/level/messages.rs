@@ -41,6 +41,26 @@ fn what_comes_next_is_about_the_method_that_was_checked() {
 }
 
 #[test]
+fn a_kernels_hint_is_about_traffic_and_the_starters_milestones_are_counted_apart() {
+    let learner = ptx();
+    let ran = check(&learner, "norm_linear");
+    let count = "\n2 of 111 milestones reached, and 0 that the starter has (·: not measured)\n";
+    assert!(ran.stdout.contains(count), "{ran:?}");
+    assert!(
+        next(&ran).starts_with("Next: norm_linear moves at most"),
+        "{ran:?}"
+    );
+    let hint = learner.run(&["exercises", "level", "hint", "mine", "norm_linear"]);
+    assert!(
+        hint.stdout.starts_with("norm_linear moves at most"),
+        "{hint:?}"
+    );
+    let ran = check(&learner, "linear");
+    let count = "\n2 of 111 milestones reached, and 1 that the starter has (";
+    assert!(ran.stdout.contains(count), "{ran:?}");
+}
+
+#[test]
 fn a_method_in_place_of_a_levels_name_is_explained() {
     let learner = Learner::new();
     for command in ["check", "hint"] {
@@ -98,8 +118,22 @@ fn an_element_that_no_thread_wrote_and_a_kernel_that_is_not_there_are_named() {
     let renamed = RMS_NORM.replace(".entry ", ".entry other_");
     fs::write(learner.file("kernels/rms_norm.ptx"), renamed).unwrap();
     let ran = check(&learner, "norm_linear");
-    let expected = "kernels/rms_norm.ptx: norm_linear: expected a kernel of this file (other_";
-    assert!(ran.code == 1 && ran.stdout.contains(expected), "{ran:?}");
+    let lines = fs::read_to_string(learner.file("src/ops.rs")).unwrap();
+    let at = |part: &str| 1 + lines.lines().position(|l| l.contains(part)).unwrap();
+    let place = |part| {
+        format!(
+            "my-exercises/levels/mine/src/ops.rs:{}: norm_linear: ",
+            at(part)
+        )
+    };
+    let expected = place(".launch(\"rms_norm\")")
+        + "kernels/rms_norm.ptx: expected a kernel of this file (other_";
+    assert!(ran.code == 1 && ran.stdout.contains(&expected), "{ran:?}");
+    fs::write(learner.file("kernels/rms_norm.ptx"), RMS_NORM).unwrap();
+    learner.edit(".u32(c).f32(*eps)", ".u32(c)");
+    let ran = check(&learner, "norm_linear");
+    let expected = place(".run()?") + "kernels/rms_norm.ptx: ";
+    assert!(ran.code == 1 && ran.stdout.contains(&expected), "{ran:?}");
 }
 
 #[test]
@@ -216,7 +250,10 @@ fn a_watch_times_the_method_that_was_edited() {
     let linear = watch.pass();
     assert!(seconds(&linear) < AFTER_PTX, "{linear}");
     let expected = "norm_linear: a CPU cannot time a kernel\n";
-    assert!(linear.contains(expected), "{linear}");
+    assert!(
+        linear.contains(expected) && !linear.contains("timing"),
+        "{linear}"
+    );
     let expected = "norm_linear: traffic: expected kernels that read all operands, found 0 of ";
     assert!(linear.contains(expected), "{linear}");
     learner.edit("gelu_of(x, norm, up)", "gelu_of(x, norm, up)?.neg()");

@@ -151,7 +151,7 @@ fn a_kernel_in_cuda_moves_the_minimum() {
     let text = MEAN.replace("sum +=", "total +=");
     fs::write(learner.file("kernels/mean.cu"), text).unwrap();
     let ran = check(&learner, "segment_mean", &[]);
-    let expected = "mean.cu(6): error: identifier \"total\" is undefined";
+    let expected = "my-exercises/levels/mine/kernels/mean.cu:6: segment_mean: identifier \"total\" is undefined\n";
     assert!(ran.code == 1 && ran.stdout.contains(expected), "{ran:?}");
 }
 

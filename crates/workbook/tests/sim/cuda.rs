@@ -66,7 +66,16 @@ fn what_the_compiler_says_is_passed_on() {
     let Some(run) = sim(&folder, &KERNEL.replace("fmaxf", "fmaxg")) else {
         return;
     };
-    run.refused(&["CUDA that NVRTC compiles", "scale.cu(3): error", "fmaxg"]);
+    run.refused(&["scale.cu:3: identifier \"fmaxg\" is undefined\n"]);
+    let header = |name: &str| sim(&folder, &format!("#include \"{name}\"\n{KERNEL}"));
+    let run = header("none.h").unwrap();
+    let expected = "scale.cu:1: cannot open source file \"none.h\"; headers come from ";
+    run.refused(&[expected, "`common/vector.cuh`"]);
+    let run = sim(&folder, &format!("{KERNEL}int main() {{ return x; }}\n")).unwrap();
+    run.refused(&[
+        "scale.cu:5: ",
+        "; NVRTC takes only kernels; put host code between",
+    ]);
 }
 
 /// If a toolkit is named, no other one is used.

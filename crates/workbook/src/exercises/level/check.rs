@@ -48,6 +48,8 @@ pub type Checked = std::result::Result<Right, String>;
 pub struct Right {
     /// Counters of the last call.
     pub counts: Counts,
+    /// Whether it launches kernels also where it may choose its CPU twin.
+    pub needs_gpu: bool,
     /// Work that its kernels leave to other code in that call.
     pub left: Option<String>,
     /// Files in `kernels/` whose kernels it launched.
@@ -135,6 +137,7 @@ impl<'l> Checker<'l> {
             return Ok(right);
         };
         right.counts = last.counts;
+        right.needs_gpu = last.needs_gpu;
         let sequence = last.sequence.as_ref();
         let Some(sequence) = sequence.filter(|_| last.counts.launches > 0) else {
             return Ok(right);
@@ -314,21 +317,21 @@ impl<'l> Checker<'l> {
             return Ok(Some(self.in_kernel(method, found)));
         }
         if let Some(error) = &ran.error {
-            return Ok(Some(match error.strip_prefix("kernels/") {
-                Some(rest) => format!(
-                    "{}/kernels/{}",
-                    self.level.folder().display(),
-                    with_line(&one_line(rest), method)
-                ),
-                None => self.at(method, &one_line(error)),
+            let is_placed = error.starts_with("kernels/") || error.starts_with("src/");
+            return Ok(Some(if is_placed {
+                let line = with_line(&one_line(error), method);
+                format!("{}/{line}", self.level.folder().display())
+            } else {
+                self.at(method, &one_line(error))
             }));
         }
         let call = child::draw(method, seed, index)?;
         let all = expected(&call)?;
         let second = expected(&child::second(&call, seed, index)?)?;
         let what = format!(
-            "{} rows, C = {}, N = {}, {}",
+            "{} {}, C = {}, N = {}, {}",
             sizes.rows,
+            if sizes.rows == 1 { "row" } else { "rows" },
             sizes.c,
             sizes.n,
             dtype.as_str()

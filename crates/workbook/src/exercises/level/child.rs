@@ -72,6 +72,8 @@ pub struct Ran {
     pub on_cpu: Vec<Output>,
     pub counts: Counts,
     pub findings: Vec<Found>,
+    /// Whether that call launches kernels, too, so that a CPU has nothing to time.
+    pub needs_gpu: bool,
     /// Names of the kernels that the simulator ran.
     pub entries: BTreeSet<String>,
     /// Its launches, if it is the call that is counted.
@@ -191,7 +193,9 @@ fn twice(call: &Call, second: &Call, ops: &Level) -> Result<Ran> {
     if ran.error.is_some() || !ran.findings.is_empty() {
         return Ok(ran);
     }
-    match poisoned(|| count_tensors(|| second.run(&**ops))) {
+    let (again, launches) = noted(|| poisoned(|| count_tensors(|| second.run(&**ops))));
+    ran.needs_gpu = !launches.is_empty();
+    match again {
         Ok((outputs, tensors)) => {
             ran.on_cpu = outputs.iter().map(output).collect::<Result<_>>()?;
             if ran.counts.launches == 0 {

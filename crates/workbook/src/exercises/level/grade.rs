@@ -43,6 +43,8 @@ pub struct Graded {
     pub student: String,
     /// Number of milestones that are reached.
     pub reached: usize,
+    /// Number of these that belong to methods of the starter.
+    pub from_starter: usize,
     /// Number of milestones that count.
     pub of: usize,
     /// Why no method was checked.
@@ -149,18 +151,21 @@ pub fn grade(grading: &Grading) -> Result<bool> {
     Ok(all.iter().all(|one| one.reached == one.of))
 }
 
-/// `ada: 17 of 41 milestones`, and the first fault.
+/// `ada: 17 of 41 milestones, 12 of them from the starter`, and the first fault.
 fn line(graded: &Graded) -> String {
     let Graded {
         student,
         reached,
+        from_starter,
         of,
         ..
     } = graded;
     let wrong = graded.methods.iter().find_map(|m| m.wrong.as_ref());
     let fault = graded.refused.as_ref().or(wrong);
     let fault = fault.map_or(String::new(), |fault| format!("; {}", printable(fault)));
-    format!("{student}: {reached} of {of} milestones{fault}")
+    format!(
+        "{student}: {reached} of {of} milestones, {from_starter} of them from the starter{fault}"
+    )
 }
 
 /// Grades one submission. What goes wrong here, and not in the submission, leaves its milestones unchecked.
@@ -211,9 +216,20 @@ fn of_one(
             first_prediction: None,
         });
     }
+    let starters: Vec<&str> = found
+        .methods
+        .iter()
+        .filter(|method| !method.replaced)
+        .map(|method| &*method.name)
+        .collect();
+    let of_starter = |grade: &&Grade| {
+        let method = grade.exercise.split(' ').next().unwrap_or_default();
+        grade.verdict.passed && starters.contains(&method)
+    };
     Ok(Graded {
         student: submission.student.clone(),
         reached: grades.iter().filter(|grade| grade.verdict.passed).count(),
+        from_starter: grades.iter().filter(of_starter).count(),
         of: grades.len(),
         refused,
         methods: found.methods,

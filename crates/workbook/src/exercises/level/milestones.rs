@@ -177,14 +177,19 @@ pub fn traffic(right: &Right, minimum: u64) -> State {
     state(ratio <= MOST_TRAFFIC, line)
 }
 
+/// `faster1` and so on of a kernel on a CPU.
+pub fn needs_gpu() -> State {
+    let line = "expected Rust code, which this CPU can time, found a kernel, which needs a GPU";
+    State {
+        needs_gpu: true,
+        ..state(false, line.into())
+    }
+}
+
 /// `faster1` and so on: compared with a level that was timed.
 pub fn faster(times: &Times, level: u8) -> State {
     let Some(own_ms) = times.own_ms else {
-        let line = "expected Rust code, which this CPU can time, found a kernel, which needs a GPU";
-        return State {
-            needs_gpu: true,
-            ..state(false, line.into())
-        };
+        return needs_gpu();
     };
     let level_ms = times.levels.get(&level).copied().unwrap_or(f64::NAN);
     let mut line = format!(

@@ -1,6 +1,6 @@
 //! `level check` and `level hint`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::Result;
@@ -8,12 +8,13 @@ use cli::own::OwnLevel;
 use data::BadInput;
 use models::trace::profile::NOISY;
 
-use super::milestones::{Milestone, Milestones, Progress, TIMED};
+use super::milestones::{Milestone, Milestones, Progress, State, TIMED};
 use super::rung::{Checks, Gained, Options, Rung, methods_of};
 use super::{child, new};
 
-/// Prints a row for each method: a tick for each milestone that is reached.
-pub fn print(milestones: &Milestones, progress: &Progress) {
+/// Prints a row for each method: a tick for each milestone that is reached. Methods that are not `replaced` have theirs from
+/// the starter.
+pub fn print(milestones: &Milestones, progress: &Progress, replaced: &BTreeSet<&str>) {
     let longest = milestones
         .methods
         .iter()
@@ -32,7 +33,11 @@ pub fn print(milestones: &Milestones, progress: &Progress) {
         let mark = |kind: &&str| {
             let width = kind.chars().count();
             let state = of(kind).map(|m| progress.get(&m.key()));
-            let mark = match state.map(|state| state.map(|state| state.passed)) {
+            let measured = |state: Option<&State>| {
+                let state = state.filter(|state| !state.needs_gpu);
+                state.map(|state| state.passed)
+            };
+            let mark = match state.map(measured) {
                 None => " ",
                 Some(Some(true)) => "✓",
                 Some(Some(false)) => "–",
@@ -48,13 +53,15 @@ pub fn print(milestones: &Milestones, progress: &Progress) {
         let marks: Vec<String> = kinds.iter().map(mark).collect();
         data::println!("{:longest$}  {}", method.name, marks.join(" ").trim_end());
     }
-    let reached = milestones
+    let (reached, starters): (Vec<Milestone>, Vec<Milestone>) = milestones
         .all()
         .filter(|m| progress.get(&m.key()).is_some_and(|s| s.passed))
-        .count();
+        .partition(|m| replaced.contains(m.method));
     data::println!(
-        "{reached} of {} milestones reached (·: not measured yet)",
-        milestones.all().count()
+        "{} of {} milestones reached, and {} that the starter has (·: not measured)",
+        reached.len(),
+        milestones.all().count(),
+        starters.len()
     );
     if progress.values().any(|state| state.noisy) {
         data::println!(
@@ -161,7 +168,7 @@ pub fn check(
     note_begin(&methods);
     let checks = checked.check(&built, &methods, options, &mut progress)?;
     let progress = checked.save(&methods, &progress)?;
-    print(&checked.milestones, &progress);
+    print(&checked.milestones, &progress, &checked.replaced());
     print_wrong(&checks);
     if !checks.wrong.is_empty() {
         let seed = options.seed;
@@ -185,14 +192,12 @@ pub fn hint(level: OwnLevel, method: Option<&str>) -> Result<bool> {
         return Err(BadInput::new(checked.level.folder().display(), "hints", found).into());
     }
     let progress = checked.progress()?;
-    let passed = |m: &Milestone| progress.get(&m.key()).is_some_and(|state| state.passed);
-    let of_method = |m: &Milestone| methods.contains(&m.method) && !passed(m);
     let next = match method {
-        Some(_) => checked.milestones.all().find(of_method),
+        Some(_) => checked.next_of(&progress, &methods),
         None => checked.next(&progress, &[]),
     };
     let Some(next) = next else {
-        data::println!("All of its milestones are reached.");
+        data::println!("All of its milestones are reached that this machine can measure.");
         return Ok(true);
     };
     let file = checked.level.folder().join("hints.json");

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
+use cli::device::Choice;
 use cli::own::{self, Artifacts, Built, NotCompiled, OwnLevel};
 use data::{BadInput, Lock};
 use levels::Level;
@@ -221,9 +222,10 @@ impl Rung {
         progress.insert(format!("{method} correct"), state);
     }
 
-    /// Updates the milestones that need no time.
+    /// Updates the milestones that need no time, and those that no CPU can measure.
     fn counted(&self, method: &str, right: &Right, progress: &mut Progress) -> Result<()> {
         let (level1, minimum) = counts_of(&self.level1, method)?;
+        let needs_gpu = right.needs_gpu && Choice::Auto.open()?.is_cpu();
         for milestone in self.milestones.all().filter(|m| m.method == method) {
             let state = match milestone.kind {
                 "correct" => State {
@@ -232,7 +234,15 @@ impl Rung {
                 },
                 "steps" => milestones::steps(right.counts, level1),
                 "traffic" => in_kernel(method, right, milestones::traffic(right, minimum)),
-                _ => continue,
+                _ if needs_gpu => milestones::needs_gpu(),
+                _ => {
+                    // Rust code may stand where a kernel stood.
+                    let key = milestone.key();
+                    if progress.get(&key).is_some_and(|state| state.needs_gpu) {
+                        progress.remove(&key);
+                    }
+                    continue;
+                }
             };
             progress.insert(milestone.key(), self.placed(&milestone, state));
         }
@@ -357,6 +367,23 @@ mod tests {
             next(&wrong, &["linear"], &[]),
             Some("attention correct".into())
         );
+        Ok(())
+    }
+
+    #[test]
+    fn a_kernel_on_a_cpu_goes_on_with_its_traffic() -> Result<()> {
+        let milestones = Milestones::read()?;
+        let mut now = progress(&["norm_linear steps"]);
+        let next = |now: &Progress| {
+            let mut open = open(&milestones, now);
+            open.find(|m| m.method == "norm_linear").map(|m| m.key())
+        };
+        assert_eq!(next(&now).as_deref(), Some("norm_linear faster1"));
+        for level in milestones::TIMED {
+            let key = format!("norm_linear faster{level}");
+            now.insert(key, milestones::needs_gpu());
+        }
+        assert_eq!(next(&now).as_deref(), Some("norm_linear traffic"));
         Ok(())
     }
 

@@ -101,20 +101,21 @@ fn pass(checked: &Rung, changed: &Changed, known: &mut Known, begin: Instant) ->
                 "wrong"
             };
             println!("{method}: {verdict}{}", reached(&checks, &progress));
+            let faster = progress.get(&format!("{method} faster1"));
+            if faster.is_some_and(|state| state.needs_gpu) {
+                println!("{method}: a CPU cannot time a kernel");
+            }
             if let Some(line) = missed_traffic(method, &checks, &progress) {
                 println!("{line}");
                 shown.push(line.to_owned());
             }
         }
-        _ => print(&checked.milestones, &progress),
+        _ => print(&checked.milestones, &progress, &replaced),
     }
     print_wrong(&checks);
     println!("({:.1} s)", begin.elapsed().as_secs_f64());
     let focus = edited(changed, &methods, &replaced);
     if checks.wrong.is_empty() {
-        // After the edit, Rust code may stand where a kernel stood.
-        let is_kept = |key: &str| !focus.iter().any(|m| key.split(' ').next() == Some(m));
-        progress.retain(|key, state| !state.needs_gpu || is_kept(key));
         shown.extend(time(checked, &built, &methods, &focus, &mut progress)?);
     }
     let next = checked.next(&progress, &focus);
@@ -190,16 +191,14 @@ fn time(
     let checks = checked.check(built, &[method], options, progress)?;
     print_wrong(&checks);
     let mut shown: Vec<String> = checks.wrong.values().cloned().collect();
-    match checks.times.get(method) {
-        Some(times) if times.own_ms.is_none() => println!("{method}: a CPU cannot time a kernel"),
-        Some(_) => match progress.get(&next.key()) {
+    if checks.times.contains_key(method) {
+        match progress.get(&next.key()) {
             Some(state) if !state.passed => {
                 println!("{}", state.line);
                 shown.push(state.line.clone());
             }
             _ => println!("{method}: timed{}", reached(&checks, progress)),
-        },
-        None => {}
+        }
     }
     checked.save(&[method], progress)?;
     Ok(shown)

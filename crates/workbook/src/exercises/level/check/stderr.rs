@@ -15,9 +15,8 @@ const WIDTH: usize = 1000;
 pub fn with_line(text: &str, method: &str) -> String {
     let text = text.replacen(": line ", ":", 1);
     match text.split_once(": ") {
-        // A compiler of CUDA has its own form: `norm.cu(7): error: …`.
-        Some((place, what)) if !place.ends_with(')') => format!("{place}: {method}: {what}"),
-        _ => text,
+        Some((place, what)) => format!("{place}: {method}: {what}"),
+        None => text,
     }
 }
 
@@ -90,7 +89,7 @@ mod tests {
         let line = |text| with_line(text, "linear");
         assert_eq!(line("a.ptx: line 7: no"), "a.ptx:7: linear: no");
         assert_eq!(line("a.ptx: no: why"), "a.ptx: linear: no: why");
-        assert_eq!(line("a.cu(7): error: no"), "a.cu(7): error: no");
+        assert_eq!(line("a.cu:7: no"), "a.cu:7: linear: no");
     }
 
     #[test]

@@ -78,12 +78,12 @@ pub fn board(all: &[Graded], timed: bool) -> Vec<Table> {
     let without = if timed {
         ""
     } else {
-        " Milestones that need a time are left out."
+        " Milestones that need a time are left out, so that there are fewer than in `level check`."
     };
     let by_milestone = Table {
         title: "By milestones",
         legend: format!(
-            "replaced: methods that are right and no longer level 1's. steps: launches, or tensors that candle makes, of level \
+            "milestones: with those that the starter has. replaced: methods that are right and no longer level 1's. steps: launches, or tensors that candle makes, of level \
              1's. traffic: bytes that the kernels moved in the simulator, of the minimum.{without}"
         ),
         head: vec![
@@ -194,6 +194,7 @@ mod tests {
         Graded {
             student: student.into(),
             reached,
+            from_starter: 1,
             of: 4,
             refused: None,
             methods: vec![Method {

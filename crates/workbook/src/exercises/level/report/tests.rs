@@ -138,6 +138,16 @@ fn a_page_is_one_file_with_charts_tables_and_what_is_left() -> Result<()> {
 }
 
 #[test]
+fn kernels_that_leave_a_part_to_other_code_have_no_traffic() {
+    let mut report = example();
+    let method = report.methods.iter_mut().find(|m| m.name == "norm_linear");
+    method.unwrap().part = true;
+    let text = text::text(&report);
+    assert!(text.contains("norm_linear  2 / 9     part"), "{text}");
+    assert!(!text.contains("1.10×"), "{text}");
+}
+
+#[test]
 fn a_terminal_has_the_same_figures() {
     let text = text::text(&example());
     for part in [

@@ -14,7 +14,8 @@ pub const METHODS: [&str; 9] = [
 ];
 
 /// Explains the columns.
-pub const LEGEND: &str = "steps: of yours / of level 1. traffic: bytes that your kernels moved in the simulator / minimum bytes.\n\
+pub const LEGEND: &str = "steps: of yours / of level 1. traffic: bytes that your kernels moved in the simulator / minimum bytes;\n\
+                          part: kernels did not do all of the work. \
                           ms: median of yours. over 1: speed-up over level 1.\n\
                           ~: a noisy time; the slow runs took more than 1.5× as long as the fast runs.";
 
@@ -30,7 +31,14 @@ pub fn cells(method: &Method) -> Vec<String> {
     let steps = counts.map(|counts| format!("{} / {}", counts.steps(), method.level1_steps));
     let traffic = counts
         .filter(|counts| counts.launches > 0)
-        .map(|counts| format!("{:.2}×", counts.bytes as f64 / method.minimum_bytes as f64));
+        .map(|counts| format!("{:.2}×", counts.bytes as f64 / method.minimum_bytes as f64))
+        .map(|ratio| {
+            if method.part {
+                "part".to_owned()
+            } else {
+                ratio
+            }
+        });
     let own_ms = method.times.as_ref().and_then(|times| times.own_ms);
     let speed = |level: &u8| {
         let times = method.times.as_ref()?;
