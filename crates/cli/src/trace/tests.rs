@@ -129,7 +129,7 @@ fn on_a_cpu_a_kernel_is_simulated() {
     let table = table(&rows(&events), false);
     let line = |name: &str| table.lines().find(|line| line.starts_with(name)).unwrap();
     let mean: Vec<&str> = line("segment_mean").split_whitespace().collect();
-    assert_eq!(mean[5..], ["–", "–", "–", "–", "simulated"], "{table}");
+    assert_eq!(mean[6..], ["–", "–", "–", "–", "simulated"], "{table}");
     assert!(line("linear").contains("5.000  100.0%"), "{table}");
     assert!(line("all").contains("5.000  100.0%"), "{table}");
 }

@@ -35,7 +35,7 @@ const KERNELS: [(&str, &str, &str, &[&str]); 14] = [
         "    @%active bra tree;",
         &[
             "rms_norm.ptx:55: norm_linear: `ld.shared.f32`",
-            "no barrier orders them",
+            "neither `bar.sync` nor `bar.warp.sync` stands",
         ],
     ),
     (
