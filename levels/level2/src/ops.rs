@@ -9,7 +9,7 @@ use candle_core::{D, DType, Result, Tensor};
 use candle_nn::rotary_emb::rope as rotate;
 use level1::segment_max;
 use models::{
-    CacheShape, Csr, Heads, KvCache, Linear, Norm, Ops, Rope, Sampling, Segments, Weight,
+    CacheShape, Csr, Heads, KvCache, Linear, Norm, Ops, Rope, Sampling, Segments, Weight, WholePass,
 };
 
 pub use level1::ops::{argmax, embedding, linear, segment_mean};
@@ -30,6 +30,8 @@ pub struct Cache {
     values: Tensor,
     masks: Arc<MaskMemo>,
 }
+
+impl WholePass for Level2 {}
 
 impl Ops for Level2 {
     fn level(&self) -> u8 {
