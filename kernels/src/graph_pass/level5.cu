@@ -1,16 +1,16 @@
 // Level 5 of graph_pass, bf16 on Hopper: all of the graph transformer in one launch, one block per graph.
 //   x = x·Wᵢₙᵀ + b; for each layer: x += attention(norm(x)) + skip, x += MLP(norm(x)); head(norm(mean of x))
-// for the sizes in block.cuh, graphs of at most 32 nodes and 448 edges, and no edge between two of them. All tensors
+// for the sizes in level5.cuh, graphs of at most 32 nodes and 448 edges, and no edge between two of them. All tensors
 // are contiguous and 16-byte aligned; sums, softmax and x are f32.
 //
 // Against the chain of level 5, seven launches a layer and four more: no phase waits for a launch, and no activation
 // goes to the L2 cache and back.
 //   - Between two attentions every op is local to a row, and attention is local to a graph. So the rows of a graph
 //     never leave the SM: x stays in shared memory in f32, and so do q, k, v and the hidden rows of the MLP.
-//   - Weights are the same for all blocks. They come as tiles by TMA, requested one to three phases early: block.cuh.
+//   - Weights are the same for all blocks. They come as tiles by TMA, requested one to three phases early: level5.cuh.
 //   - wgmma computes yᵀ = w·xᵀ. The left operand of wgmma has 64 rows: w has many, and the graph only 32, which
 //     are the columns here. Otherwise half of each wgmma would be empty.
-//   - All 16 warps take part in each phase: norm; q, k, v and skip; attention and norm (attend.cuh); up and GELU; down.
+//   - All 16 warps take part in each phase: norm; q, k, v and skip; attention and norm (level5_attend.cuh); up and GELU; down.
 //
 // Prediction: 1.06 MB of weights per block are 136 MB for 128 graphs, 25 us at 5.5 TB/s from L2, and 34 MFLOP per SM take
 // about as long at the rate that mma reached: 40 to 50 us. benches/NOTES.md has the outcome, step by step.
@@ -22,7 +22,7 @@
 //
 // Compiled for sm_90a.
 #include "common/activation.cuh"
-#include "graph_pass/attend.cuh"
+#include "graph_pass/level5_attend.cuh"
 
 // As load16_at_once, 4 bytes.
 __device__ __forceinline__ unsigned load4_at_once(const unsigned *p, bool inside) {

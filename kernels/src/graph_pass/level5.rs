@@ -10,7 +10,7 @@ pub(super) static MODULE: Module = module!("graph_pass/level5", sm_90a);
 
 pub(super) const ENTRY: &str = "graph_pass_bf16_level5";
 
-/// The sizes in `block.cuh`: nodes of a graph at most, channels of a node's input, of a node and inside the MLP, heads,
+/// The sizes in `level5.cuh`: nodes of a graph at most, channels of a node's input, of a node and inside the MLP, heads,
 /// features of an edge, blocks and edges of a graph at most.
 pub(super) const NODES: usize = 32;
 pub(super) const INPUTS: usize = 64;
@@ -34,7 +34,7 @@ pub(super) const SMEM: usize = 230_832;
 pub(super) struct Layer<'a> {
     /// Weights that TMA reads: qkv_skip, up and down.
     matrices: [&'a Tensor; 3],
-    /// Norms, biases and the edges' weight, in the order of `Layer` in `block.cuh`.
+    /// Norms, biases and the edges' weight, in the order of `Layer` in `level5.cuh`.
     vectors: [&'a Tensor; 8],
 }
 
@@ -108,7 +108,7 @@ impl<'a> Operands<'a> {
         Ok(y)
     }
 
-    /// The fields of `Params` in `block.cuh`, in its order; layers that are not there are 0.
+    /// The fields of `Params` in `level5.cuh`, in its order; layers that are not there are 0.
     pub(super) fn arguments<'b>(&'b self, graphs: usize, y: &'b Tensor) -> Launch<'b> {
         let [rows, columns] = TILE;
         let ((proj_in, proj_in_b), (head, head_b)) = (self.proj_in, self.head);

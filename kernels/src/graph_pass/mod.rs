@@ -1,7 +1,7 @@
 //! A forward pass of the graph transformer, from features to logits:
 //! x₀ = x·Wᵢₙᵀ + b; in each block y = x + attention(norm(x)) + skip(norm(x)), x = y + MLP(norm(y)); head(norm(mean of x)).
 //!
-//! "Masked label prediction", Shi et al. 2021; [`edge_attention`](crate::edge_attention) has the attention's formula.
+//! "Masked label prediction", Shi et al. 2021; `edge_attention` has the attention's formula.
 //! Level 5 alone has it, in bf16 on a Hopper, for the sizes of the preset `base` and graphs of at most 32 nodes and 448
 //! edges. Everything else is computed op by op, which gives the same answer. There is no twin for a CPU, and none in
 //! the simulator, which has neither `wgmma` nor TMA.

@@ -156,7 +156,7 @@ fn sizes_are_those_of_the_kernel() -> Result<()> {
         assert_eq!(file.constant(name), value, "{name}");
     }
     assert_eq!(file.max_threads(ENTRY), launched::THREADS);
-    let source = include_str!("block.cuh");
+    let source = include_str!("level5.cuh");
     assert!(source.contains(&format!("BYTES == {} &&", launched::SMEM)));
     Ok(())
 }

@@ -6,7 +6,7 @@
 // have the four heads of the same nodes.
 #pragma once
 
-#include "graph_pass/block.cuh"
+#include "graph_pass/level5.cuh"
 
 __device__ __forceinline__ float rsqrt_approx(float x) {
   float y;
