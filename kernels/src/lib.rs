@@ -22,6 +22,7 @@ pub mod embedding;
 pub mod error;
 pub mod functions;
 pub mod gelu;
+pub mod graph_pass;
 pub mod launch;
 pub mod layer_norm;
 pub mod level3;

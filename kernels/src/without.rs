@@ -27,6 +27,8 @@ pub enum Idea {
     FusedNorm,
     /// Rotation, append and attention of a decode step in one launch of clusters. Without it, two or three launches.
     OneLaunchAttention,
+    /// All of a graph transformer in one launch. Without it, one launch or a few per op.
+    GraphPass,
     /// Programmatic dependent launch. Without it, a kernel starts when the one before has ended.
     Overlap,
 }
@@ -36,7 +38,7 @@ static LEFT_OUT: AtomicU16 = AtomicU16::new(0);
 
 impl Idea {
     /// All ideas, those of whole passes first.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Dispatch,
         Self::Graph,
         Self::Tf32x3,
@@ -46,6 +48,7 @@ impl Idea {
         Self::LoadsInFlight,
         Self::FusedNorm,
         Self::OneLaunchAttention,
+        Self::GraphPass,
         Self::Overlap,
     ];
 
@@ -61,6 +64,7 @@ impl Idea {
             Self::LoadsInFlight => "loads-in-flight",
             Self::FusedNorm => "fused-norm",
             Self::OneLaunchAttention => "one-launch-attention",
+            Self::GraphPass => "graph-pass",
             Self::Overlap => "overlap",
         }
     }
@@ -155,7 +159,7 @@ mod tests {
         };
         assert_eq!(
             Idea::ALL.map(of),
-            [0, 0, 5, 3, 3, 2, 1, 0, 1, 0],
+            [0, 0, 5, 3, 3, 2, 1, 0, 1, 0, 0],
             "{names:?}"
         );
         let mut of_level_4 = names.iter().filter(|name| name.contains("level4"));

@@ -4,7 +4,7 @@ use std::any::Any;
 
 use candle_core::{DType, Device, Result, Tensor};
 
-use crate::{Csr, KvCache, Linear, Norm, Rope, Sampling, Segments, Weight};
+use crate::{Csr, KvCache, Linear, Norm, Rope, Sampling, Segments, Weight, WholePass};
 
 /// How a projection to queries, keys and values is cut into heads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,8 +88,9 @@ impl CacheShape {
 ///
 /// **Architecture invariants:** no method has a default body: every level lists the same functions in this order, and the
 /// `diff` of two levels is the lesson. All levels give the same answer. The function whose kernel runs opens a
-/// [`crate::trace::span`] with the kernel's name and level.
-pub trait Ops: Send + Sync {
+/// [`crate::trace::span`] with the kernel's name and level. What one launch computes beyond a method is in [`WholePass`],
+/// whose methods do have default bodies: a level without such a launch says nothing.
+pub trait Ops: WholePass + Send + Sync {
     /// 1 for naive candle ops, and so on; 0 for a learner's own level.
     fn level(&self) -> u8;
 

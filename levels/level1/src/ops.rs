@@ -5,7 +5,7 @@
 
 use candle_core::{D, DType, Result, Tensor, bail};
 use models::{
-    CacheShape, Csr, Heads, KvCache, Linear, Norm, Ops, Rope, Sampling, Segments, Weight,
+    CacheShape, Csr, Heads, KvCache, Linear, Norm, Ops, Rope, Sampling, Segments, Weight, WholePass,
 };
 
 use crate::span;
@@ -17,6 +17,8 @@ pub struct Level1;
 /// Keys and values of one layer so far, both (B, S, Hkv, D); none before the first token.
 #[derive(Default)]
 pub struct Cache(Option<(Tensor, Tensor)>);
+
+impl WholePass for Level1 {}
 
 impl Ops for Level1 {
     fn level(&self) -> u8 {

@@ -10,7 +10,7 @@ use candle_nn::ops::softmax_last_dim;
 use candle_nn::rotary_emb::rope as rotate;
 use level1::segment_max;
 use models::{
-    CacheShape, Csr, Heads, KvCache, Linear, Norm, Ops, Rope, Sampling, Segments, Weight,
+    CacheShape, Csr, Heads, KvCache, Linear, Norm, Ops, Rope, Sampling, Segments, Weight, WholePass,
 };
 
 pub use level1::ops::{argmax, embedding, linear, segment_mean};
@@ -31,6 +31,8 @@ pub struct Cache {
     values: Tensor,
     masks: Arc<MaskMemo>,
 }
+
+impl WholePass for Level2 {}
 
 impl Ops for Level2 {
     fn level(&self) -> u8 {

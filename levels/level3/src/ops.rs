@@ -11,12 +11,14 @@ use candle_core::{DType, Result, Tensor};
 use kernels::level3 as k;
 use level1::ops::argmax;
 use models::{
-    CacheShape, Csr, Heads, KvCache, Linear, Norm, Ops, Rope, Sampling, Segments, Weight,
+    CacheShape, Csr, Heads, KvCache, Linear, Norm, Ops, Rope, Sampling, Segments, Weight, WholePass,
 };
 
 /// Hand-written PTX: shared memory, and trees of additions.
 #[derive(Default)]
 pub struct Level3;
+
+impl WholePass for Level3 {}
 
 impl Ops for Level3 {
     fn level(&self) -> u8 {

@@ -7,12 +7,14 @@
 use candle_core::{DType, Result, Tensor};
 use kernels::level4 as k;
 use models::{
-    CacheShape, Csr, Heads, KvCache, Linear, Norm, Ops, Rope, Sampling, Segments, Weight,
+    CacheShape, Csr, Heads, KvCache, Linear, Norm, Ops, Rope, Sampling, Segments, Weight, WholePass,
 };
 
 /// Hand-written CUDA: a warp per row, and shuffles between its lanes.
 #[derive(Default)]
 pub struct Level4;
+
+impl WholePass for Level4 {}
 
 impl Ops for Level4 {
     fn level(&self) -> u8 {

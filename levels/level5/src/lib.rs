@@ -8,5 +8,6 @@ mod ops;
 pub mod system;
 pub mod tuned;
 pub mod tuning;
+mod whole_pass;
 
 pub use ops::Level5;
