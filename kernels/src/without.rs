@@ -29,6 +29,8 @@ pub enum Idea {
     OneLaunchAttention,
     /// Programmatic dependent launch. Without it, a kernel starts when the one before has ended.
     Overlap,
+    /// The blocks of the vision transformer `s16` in kernels of their own. Without it, those of each op.
+    EncoderPass,
 }
 
 /// The ideas that are left out, a bit each.
@@ -36,7 +38,7 @@ static LEFT_OUT: AtomicU16 = AtomicU16::new(0);
 
 impl Idea {
     /// All ideas, those of whole passes first.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Dispatch,
         Self::Graph,
         Self::Tf32x3,
@@ -47,6 +49,7 @@ impl Idea {
         Self::FusedNorm,
         Self::OneLaunchAttention,
         Self::Overlap,
+        Self::EncoderPass,
     ];
 
     /// `loads-in-flight`
@@ -62,6 +65,7 @@ impl Idea {
             Self::FusedNorm => "fused-norm",
             Self::OneLaunchAttention => "one-launch-attention",
             Self::Overlap => "overlap",
+            Self::EncoderPass => "encoder-pass",
         }
     }
 
@@ -155,7 +159,7 @@ mod tests {
         };
         assert_eq!(
             Idea::ALL.map(of),
-            [0, 0, 5, 3, 3, 2, 1, 0, 1, 0],
+            [0, 0, 5, 3, 3, 2, 1, 0, 1, 0, 0],
             "{names:?}"
         );
         let mut of_level_4 = names.iter().filter(|name| name.contains("level4"));
