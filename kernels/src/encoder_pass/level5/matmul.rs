@@ -46,12 +46,7 @@ fn tiles<'a>(
 
 /// y (T, 3C) = norm(x)·wᵀ + b, x (T, C) with these moments.
 pub fn qkv(x: &Tensor, moments: &Tensor, layer: &Normed, y: &Tensor) -> Result<()> {
-    let launch = tiles(
-        "encoder_qkv_bf16_level5",
-        x,
-        &layer.w,
-        (3 * C, QKV_COLUMNS),
-    );
+    let launch = tiles("encoder_qkv_bf16_level5", x, &layer.w, (3 * C, QKV_COLUMNS));
     norm_matmul(launch, moments, layer, y)
 }
 
