@@ -12,6 +12,8 @@ mod recorded;
 mod register_rows;
 mod repeat;
 pub(crate) mod simulated;
+#[cfg(any(feature = "cuda", test))]
+pub(crate) mod structure;
 #[cfg(feature = "cuda")]
 mod tensor_map;
 
@@ -89,6 +91,8 @@ pub struct Launch<'a> {
     pub(crate) smem: u32,
     /// Whether it may start before the launch before has ended.
     pub(crate) programmatic: bool,
+    /// Whether the arguments are the fields of the kernel's one parameter.
+    pub(crate) is_struct: bool,
     /// Arguments in the order of the parameters.
     pub(crate) args: Vec<Arg<'a>>,
 }
@@ -103,6 +107,7 @@ impl<'a> Launch<'a> {
             block: [32, 1, 1],
             smem: 0,
             programmatic: false,
+            is_struct: false,
             args: Vec::with_capacity(12),
         }
     }
@@ -138,6 +143,13 @@ impl<'a> Launch<'a> {
     /// simulator reports an access that comes too early.
     pub fn programmatic(mut self) -> Self {
         self.programmatic = true;
+        self
+    }
+
+    /// Makes the arguments the fields of one struct, the kernel's only parameter. Each lies at the next multiple of its
+    /// size, a tensor map at a multiple of 64, and what comes after the last argument is 0.
+    pub fn one_struct(mut self) -> Self {
+        self.is_struct = true;
         self
     }
 

@@ -14,6 +14,8 @@ pub use crate::attention::level5::causal_attention;
 pub use crate::attention::level5::{Cache, Position, PositionedCache};
 /// All blocks of the vision transformer `s16` in one call.
 pub use crate::encoder_pass::level5::encoder_pass;
+/// All of a graph transformer in one launch, for small graphs.
+pub use crate::graph_pass::level5::graph_pass;
 /// The most probable token, the k most probable with their probabilities, and gelu(x), element by element.
 pub use crate::level4::{argmax, gelu, top_k};
 /// RMSNorm and x·Wᵀ + b, or silu(x·Wgᵀ) ⊙ (x·Wuᵀ), in one launch for one row of x.

@@ -23,6 +23,7 @@ pub mod encoder_pass;
 pub mod error;
 pub mod functions;
 pub mod gelu;
+pub mod graph_pass;
 pub mod launch;
 pub mod layer_norm;
 pub mod level3;

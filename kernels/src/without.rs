@@ -27,10 +27,12 @@ pub enum Idea {
     FusedNorm,
     /// Rotation, append and attention of a decode step in one launch of clusters. Without it, two or three launches.
     OneLaunchAttention,
-    /// Programmatic dependent launch. Without it, a kernel starts when the one before has ended.
-    Overlap,
+    /// All of a graph transformer in one launch. Without it, one launch or a few per op.
+    GraphPass,
     /// The blocks of the vision transformer `s16` in kernels of their own. Without it, those of each op.
     EncoderPass,
+    /// Programmatic dependent launch. Without it, a kernel starts when the one before has ended.
+    Overlap,
 }
 
 /// The ideas that are left out, a bit each.
@@ -38,7 +40,7 @@ static LEFT_OUT: AtomicU16 = AtomicU16::new(0);
 
 impl Idea {
     /// All ideas, those of whole passes first.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Dispatch,
         Self::Graph,
         Self::Tf32x3,
@@ -48,8 +50,9 @@ impl Idea {
         Self::LoadsInFlight,
         Self::FusedNorm,
         Self::OneLaunchAttention,
-        Self::Overlap,
+        Self::GraphPass,
         Self::EncoderPass,
+        Self::Overlap,
     ];
 
     /// `loads-in-flight`
@@ -64,8 +67,9 @@ impl Idea {
             Self::LoadsInFlight => "loads-in-flight",
             Self::FusedNorm => "fused-norm",
             Self::OneLaunchAttention => "one-launch-attention",
-            Self::Overlap => "overlap",
+            Self::GraphPass => "graph-pass",
             Self::EncoderPass => "encoder-pass",
+            Self::Overlap => "overlap",
         }
     }
 
@@ -159,7 +163,7 @@ mod tests {
         };
         assert_eq!(
             Idea::ALL.map(of),
-            [0, 0, 5, 3, 3, 2, 1, 0, 1, 0, 0],
+            [0, 0, 5, 3, 3, 2, 1, 0, 1, 0, 0, 0],
             "{names:?}"
         );
         let mut of_level_4 = names.iter().filter(|name| name.contains("level4"));

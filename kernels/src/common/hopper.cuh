@@ -229,7 +229,8 @@ __device__ __forceinline__ void wgmma(float (&acc)[16][4], const unsigned (&a)[4
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 
-// encoder_pass: acc = a·bᵀ, or acc += a·bᵀ with ADD, for 32, 48 and 112 columns.
+// For a few rows of x, which are the columns of yᵀ = w·xᵀ: 32 or 16 of them, where otherwise most of each wgmma would be
+// empty. ADD as above.
 template <bool ADD>
 __device__ __forceinline__ void wgmma(float (&acc)[4][4], unsigned long long a, unsigned long long b) {
   asm volatile("wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 {"
@@ -238,6 +239,30 @@ __device__ __forceinline__ void wgmma(float (&acc)[4][4], unsigned long long a, 
                : ACC(0), ACC(1), ACC(2), ACC(3)
                : "l"(a), "l"(b), "n"(ADD));
 }
+template <bool ADD>
+__device__ __forceinline__ void wgmma(float (&acc)[2][4], unsigned long long a, unsigned long long b) {
+  asm volatile("wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7}, "
+               "%8, %9, %10, 1, 1, 0, 0;"
+               : ACC(0), ACC(1)
+               : "l"(a), "l"(b), "n"(ADD));
+}
+
+// store_matrices of the transposes: what wgmma has computed as yᵀ becomes rows of y.
+__device__ __forceinline__ void store_matrices_transposed(unsigned address, unsigned a, unsigned b, unsigned c,
+                                                          unsigned d) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(a), "r"(b),
+               "r"(c), "r"(d)
+               : "memory");
+}
+
+// Starts to copy neighbouring bytes, a multiple of 16, to shared memory of this block; they complete on a barrier.
+__device__ __forceinline__ void bulk_load(unsigned to, const void *from, unsigned bytes, unsigned barrier) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
+               "l"(from), "r"(bytes), "r"(barrier)
+               : "memory");
+}
+
+// encoder_pass: 48 and 112 columns.
 template <bool ADD>
 __device__ __forceinline__ void wgmma(float (&acc)[6][4], unsigned long long a, unsigned long long b) {
   asm volatile("wgmma.mma_async.sync.aligned.m64n48k16.f32.bf16.bf16 {"

@@ -20,6 +20,14 @@ pub struct TensorMap(sys::CUtensorMap);
 // SAFETY: it is the driver's own type for this parameter, plain words, which a kernel gets as they are.
 unsafe impl DeviceRepr for TensorMap {}
 
+impl TensorMap {
+    /// The bytes that a kernel gets.
+    pub fn bytes(&self) -> Vec<u8> {
+        let words = self.0.opaque.iter();
+        words.flat_map(|word| word.to_ne_bytes()).collect()
+    }
+}
+
 /// Encodes a contiguous bf16 tensor (…, columns) at `address` as a matrix, with boxes of this many rows and
 /// columns.
 ///

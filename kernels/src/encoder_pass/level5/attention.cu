@@ -35,12 +35,13 @@ struct Share {
   float m[2] = {-INFINITY, -INFINITY}, l[2] = {}, o[D / 8][4] = {};
 
   __device__ __forceinline__ void attend(unsigned base, unsigned first_key) {
-    float s[HALF / 8][4] = {};
+    float s[HALF / 8][4];
     unsigned long long q = matrix_descriptor(base), k = matrix_descriptor(base + K + first_key * 128);
     mbarrier_wait(base + BARRIERS, 0);
     wgmma_fence();
+    wgmma<false>(s, q, k);
 #pragma unroll
-    for (int i = 0; i < D / 16; i++) wgmma<true>(s, q + 2 * i, k + 2 * i);
+    for (int i = 1; i < D / 16; i++) wgmma<true>(s, q + 2 * i, k + 2 * i);
     wgmma_commit();
     wgmma_wait<0>();
     // The fragments that may have keys beyond the last token.
