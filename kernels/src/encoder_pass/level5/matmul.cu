@@ -90,8 +90,8 @@ struct Tile {
       wgmma_fence();
 #pragma unroll
       for (int k = 0; k < 4; k++) wgmma<true>(acc, a + 2 * k, b + 2 * k); // 16 columns are 2 units of a descriptor
-      wgmma_commit();
     }
+    wgmma_commit();
   }
 
 private:
