@@ -159,7 +159,7 @@ impl Case {
     }
 }
 
-/// What fits is one launch. All else, and the pass without that idea, is the chain with the same answer.
+/// Small graphs take one launch. Others, and all without that idea, take the chain, with the same answer.
 #[test]
 #[cfg_attr(
     not(feature = "cuda"),
