@@ -12,6 +12,8 @@ pub use crate::attention::level5::attention_step;
 pub use crate::attention::level5::causal_attention;
 /// A [`Level4Cache`] with the position that all layers share, and what a launch at this position gets of it.
 pub use crate::attention::level5::{Cache, Position, PositionedCache};
+/// All blocks of the vision transformer `s16` in one call.
+pub use crate::encoder_pass::level5::encoder_pass;
 /// All of a graph transformer in one launch, for small graphs.
 pub use crate::graph_pass::level5::graph_pass;
 /// The most probable token, the k most probable with their probabilities, and gelu(x), element by element.

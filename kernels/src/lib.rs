@@ -19,6 +19,7 @@ pub mod dispatch;
 pub mod edge_attention;
 pub mod element;
 pub mod embedding;
+pub mod encoder_pass;
 pub mod error;
 pub mod functions;
 pub mod gelu;
@@ -95,6 +96,7 @@ pub fn calls() -> calls::List {
         attention::calls::add,
         edge_attention::calls::add,
         embedding::calls::add,
+        encoder_pass::calls::add,
         gelu::calls::add,
         layer_norm::calls::add,
         linear::calls::add,

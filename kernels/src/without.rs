@@ -29,6 +29,8 @@ pub enum Idea {
     OneLaunchAttention,
     /// All of a graph transformer in one launch. Without it, one launch or a few per op.
     GraphPass,
+    /// The blocks of the vision transformer `s16` in kernels of their own. Without it, those of each op.
+    EncoderPass,
     /// Programmatic dependent launch. Without it, a kernel starts when the one before has ended.
     Overlap,
 }
@@ -38,7 +40,7 @@ static LEFT_OUT: AtomicU16 = AtomicU16::new(0);
 
 impl Idea {
     /// All ideas, those of whole passes first.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Dispatch,
         Self::Graph,
         Self::Tf32x3,
@@ -49,6 +51,7 @@ impl Idea {
         Self::FusedNorm,
         Self::OneLaunchAttention,
         Self::GraphPass,
+        Self::EncoderPass,
         Self::Overlap,
     ];
 
@@ -65,6 +68,7 @@ impl Idea {
             Self::FusedNorm => "fused-norm",
             Self::OneLaunchAttention => "one-launch-attention",
             Self::GraphPass => "graph-pass",
+            Self::EncoderPass => "encoder-pass",
             Self::Overlap => "overlap",
         }
     }
@@ -159,7 +163,7 @@ mod tests {
         };
         assert_eq!(
             Idea::ALL.map(of),
-            [0, 0, 5, 3, 3, 2, 1, 0, 1, 0, 0],
+            [0, 0, 5, 3, 3, 2, 1, 0, 1, 0, 0, 0],
             "{names:?}"
         );
         let mut of_level_4 = names.iter().filter(|name| name.contains("level4"));

@@ -5,6 +5,8 @@
 
 #[path = "cuda_graphs/decoder.rs"]
 mod decoder;
+#[path = "cuda_graphs/encoder.rs"]
+mod encoder;
 
 use candle_core::{DType, Device, Result, Tensor};
 use models::gnn::GraphBatch;

@@ -71,22 +71,6 @@ struct Shared {
   Part<ELEMENTS> parts[BLOCKS<ROWS>];
 };
 
-// Says that this thread has arrived at the barrier of the cluster, or waits for all. The first barrier orders nothing:
-// the blocks have to run before another one writes into their memory. The second orders these writes.
-__device__ __forceinline__ void cluster_start() { asm volatile("barrier.cluster.arrive.relaxed.aligned;"); }
-__device__ __forceinline__ void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
-__device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
-
-// Writes x to the place of `p`, in shared memory, in the block of this rank.
-__device__ __forceinline__ void store_remote(float *p, unsigned rank, float x) {
-  unsigned at = unsigned(__cvta_generic_to_shared(p));
-  asm volatile("{ .reg .b32 remote;\n"
-               "  mapa.shared::cluster.u32 remote, %0, %1;\n"
-               "  st.shared::cluster.f32 [remote], %2; }" ::"r"(at),
-               "r"(rank), "f"(x)
-               : "memory");
-}
-
 // A partial softmax: of ROWS rows, over the keys so far. For each row, m is the maximum score, l the sum of exponentials,
 // and o this lane's N channels of Σ p·v. The lanes of a group have the same m and l.
 template <int ROWS, int N>
