@@ -4,7 +4,7 @@
 //   - Rows of As have 4 words more than they need, so that the rows that a warp stores to begin in other banks.
 //   - A thread computes four groups of 4×4 elements, half a tile apart, where it had one of 8×8. Neighbouring threads
 //     then read neighbouring groups of 16 bytes. With 8×8, they were 32 bytes apart: half of the banks.
-//   - A warp is 4×8 threads of the tile where it was 2×16: for each k it reads 12 groups of 16 bytes where it read 18.
+//   - A warp is 4×8 threads of the tile where it was 2×16: for each k it reads 24 groups of 16 bytes where it read 36.
 //
 // Launch: a block of 256 threads for 128×128 elements of C.
 

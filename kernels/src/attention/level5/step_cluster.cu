@@ -102,7 +102,7 @@ struct Softmax {
     }
   }
 
-  // Adds KEYS keys, of which row r sees key u if sees(r, u). A key that nobody sees must not be NaN.
+  // Adds KEYS keys, of which row r sees key u if sees(r, u). The value of a key that no row sees must be finite: 0·NaN is NaN.
   template <class T, int LANES, int KEYS, class Sees>
   __device__ __forceinline__ void add(const float (&q)[ROWS][N], const uint4 (&keys)[KEYS], const uint4 (&values)[KEYS],
                                       Sees sees) {

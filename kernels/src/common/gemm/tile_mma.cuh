@@ -109,13 +109,11 @@ struct Copy {
   }
 };
 
-// The accumulators of a warp, WM×WN of them. Half of its columns lie in the left half of the tile and half in the
-// right half: with a gate, whose columns are the left half, one lane has both accumulators that an element of y is
-// made of.
+// The accumulators of a warp, WM×WN of them.
 template <class Tile>
 struct MmaAccumulators {
-  static constexpr int BN = Tile::BN, MT = Tile::WM / 16, NT = Tile::WN / 8;
-  static_assert(NT % 4 == 0, "each half has pairs of 8 columns, which are read at once");
+  static constexpr int MT = Tile::WM / 16, NT = Tile::WN / 8;
+  static_assert(NT % 2 == 0, "ldmatrix reads 16 columns at once");
 
   unsigned lane = threadIdx.x % 32, warp = Tile::SLICES == 1 ? threadIdx.x / 32 : threadIdx.x / 32 % Tile::WARPS;
   unsigned slice = Tile::SLICES == 1 ? 0 : threadIdx.x / 32 / Tile::WARPS;
@@ -123,13 +121,8 @@ struct MmaAccumulators {
   // Offsets of the rows of x and of w whose addresses this lane gives to the warp's first ldmatrix.
   unsigned x_offset = keep_in_register(swizzled_offset<Tile>(warp_m * Tile::WM + lane % 16, lane / 16));
   unsigned w_offset = keep_in_register(
-      swizzled_offset<Tile>(warp_n * (Tile::WN / 2) + lane / 16 * 8 + lane % 8, lane / 8 % 2));
+      swizzled_offset<Tile>(warp_n * Tile::WN + lane / 16 * 8 + lane % 8, lane / 8 % 2));
   float acc[MT][NT][4] = {};
-
-  // Distance from the warp's first 8 columns to its n-th 8 columns.
-  __device__ static constexpr unsigned column_offset(unsigned n) {
-    return n / (NT / 2) * (BN / 2) + n % (NT / 2) * 8;
-  }
 
   // Adds the products of a step.
   __device__ void add(unsigned xs, unsigned ws) {
@@ -160,7 +153,7 @@ struct MmaAccumulators {
       for (int m = 0; m < MT; m++) load_matrices(a[m], ((xs + x_offset) ^ bytes) + m * 16 * Tile::ROW_BYTES);
 #pragma unroll
       for (int n = 0; n < NT; n += 2)
-        load_matrices(b[n / 2], ((ws + w_offset) ^ bytes) + column_offset(n) * Tile::ROW_BYTES);
+        load_matrices(b[n / 2], ((ws + w_offset) ^ bytes) + n * 8 * Tile::ROW_BYTES);
       Tile::MmaOp::multiply(acc, a, b);
     }
   }
@@ -168,13 +161,13 @@ struct MmaAccumulators {
   // Writes the accumulators to shared memory, one tile per slice.
   __device__ void store_acc(float *tiles) const {
     float *tile = tiles + slice * (Tile::BM * Tile::PITCH);
-    unsigned row = warp_m * Tile::WM + lane / 4, column = warp_n * (Tile::WN / 2) + lane % 4 * 2;
+    unsigned row = warp_m * Tile::WM + lane / 4, column = warp_n * Tile::WN + lane % 4 * 2;
 #pragma unroll
     for (int m = 0; m < MT; m++)
 #pragma unroll
       for (int n = 0; n < NT; n++) {
         const float(&c)[4] = acc[m][n];
-        float *p = tile + (row + 16 * m) * Tile::PITCH + column + column_offset(n);
+        float *p = tile + (row + 16 * m) * Tile::PITCH + column + 8 * n;
         *reinterpret_cast<float2 *>(p) = {c[0], c[1]};
         *reinterpret_cast<float2 *>(p + 8 * Tile::PITCH) = {c[2], c[3]};
       }
