@@ -26,7 +26,7 @@ pub(crate) use narrow_rows::NARROW_ROW_VARIANTS;
 pub(crate) use narrow_rows::narrow_row_variant;
 pub use noted::{is_noted, noted};
 pub use recorded::{Recorded, recorded};
-pub(crate) use register_rows::{fits_in_registers, rows_a_block};
+pub(crate) use register_rows::{fits_in_registers, rows_per_block};
 pub use repeat::{Recording, Repeated, Sequence, repeatable};
 pub use simulated::simulated;
 

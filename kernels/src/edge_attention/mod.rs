@@ -9,7 +9,7 @@
 //! lie together, and how far nodes are apart is a parameter of the kernels. The residual is contiguous.
 //!
 //! Level 3 projects every edge's features when it comes to the edge. Level 4 never does: by
-//! qᵢ·(Wₑe) = (Wₑᵀqᵢ)·e and Σα(Wₑe) = Wₑ(Σαe) the products with Wₑ are two a node.
+//! qᵢ·(Wₑe) = (Wₑᵀqᵢ)·e and Σα(Wₑe) = Wₑ(Σαe) there are two products with Wₑ per node.
 //!
 //! Tolerance: 1e-4 in f32, 2e-2 in bf16, of Σα(|v| + |Wₑ||e|) + |skip| + |residual|.
 

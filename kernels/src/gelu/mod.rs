@@ -3,10 +3,11 @@
 //! "Gaussian error linear units", Hendrycks and Gimpel 2016; the exact form, not the one with tanh. x and y
 //! are of any shape, contiguous, f32 or bf16; arithmetic is in f32.
 //!
-//! The models have it in `linear_gelu`, whose kernels apply it to what they are about to write. From level 4 on that is the same
-//! code, `common/activation.cuh`. Level 3's PTX includes nothing, and has two erfs: a polynomial of 15 terms here, and in `linear`
-//! five terms and an exponential (Abramowitz and Stegun 7.1.26), fewer instructions in a longer kernel. Both are off by less than 3e-7.
-//! A kernel of this folder runs only where level 5 picks a library's matmul, after it.
+//! The models have it in `linear_gelu`, whose kernels apply it to what they are about to write. From level 4 on that
+//! is the same code, `common/activation.cuh`. Level 3's PTX includes nothing, and has two erfs: a polynomial of 15
+//! terms here, and in `linear` five terms and an exponential (Abramowitz and Stegun 7.1.26), fewer instructions in a
+//! longer kernel. Both are off by less than 3e-7. A kernel of this folder runs only where level 5 picks a library's
+//! matmul, after it.
 //!
 //! Tolerance: 1e-5 in f32, 2e-2 in bf16, of an element's size or of 1.
 

@@ -17,7 +17,7 @@ const THREADS: usize = 256;
 const MIN_BLOCKS: usize = 128;
 
 /// Returns the rows per block if a row takes `threads` threads. Few rows are spread over many blocks.
-pub fn rows_a_block(rows: usize, threads: usize) -> usize {
+pub fn rows_per_block(rows: usize, threads: usize) -> usize {
     (THREADS / threads).min(rows.div_ceil(MIN_BLOCKS)).max(1)
 }
 
@@ -52,9 +52,9 @@ impl Launch<'_> {
     }
 
     fn rows(self, rows: usize, threads: usize) -> Self {
-        let rows_a_block = rows_a_block(rows, threads);
-        self.grid(rows.div_ceil(rows_a_block), 1, 1)
-            .block(threads, rows_a_block, 1)
+        let rows_per_block = rows_per_block(rows, threads);
+        self.grid(rows.div_ceil(rows_per_block), 1, 1)
+            .block(threads, rows_per_block, 1)
     }
 }
 

@@ -1,6 +1,6 @@
 //! y_g = mean of xᵢ over the nodes i of graph g; 0 for a graph without nodes.
 //!
-//! The readout that turns node features into one vector a graph: "How powerful are graph neural
+//! The readout that turns node features into one vector per graph: "How powerful are graph neural
 //! networks?", Xu et al. 2019, section 4. x (N, C) and y (G, C) are f32 or bf16; sums are in f32. Graphs are
 //! runs of nodes: graph g has nodes `offsets[g]..offsets[g + 1]` of [`Segments`].
 //!

@@ -8,7 +8,7 @@
 //   - Query heads that share a key head share what is read: a row is (t, query head), ROWS rows per block.
 //   - The dot products are summed over a group by a butterfly, a reduce-scatter: each lane hands over half of its
 //     values at each step, about one shuffle per value in place of log₂(lanes of a group). Each lane ends with a few
-//     scores, or neighbours with the same one in a group of more lanes. Warps wait for each other only at the end.
+//     scores; where a group has more lanes than scores, neighbours have the same one. Warps wait only at the end.
 // Prediction: memory-bound for a long cache, which reads keys and values once for ROWS rows; latency-bound for a short
 // one, a few round trips to memory. One launch, and attention_combine where there is more than one split.
 // Verdict: for a short cache the prediction held. The recorded caches have no more keys than one split, and their time is

@@ -89,7 +89,7 @@ struct QueryRows {
   }
 };
 
-// dots[r·KEYS + u] = q of row r · key u, over this lane's channels
+// dots[r·KEYS + u] = (query r)·(key u), over this lane's channels
 template <class T, int ROWS, int N, int KEYS>
 __device__ __forceinline__ void dot(const float (&q)[ROWS][N], const uint4 (&keys)[KEYS], float (&dots)[ROWS * KEYS]) {
 #pragma unroll

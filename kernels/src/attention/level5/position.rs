@@ -127,8 +127,8 @@ impl Cache {
         bucket(keys, self.inner.capacity)
     }
 
-    /// Sets the position on the device and returns the cache at it: for a few queries on a GPU, with heads that the
-    /// decode kernels can read. Returns `None` where the position has to be an argument of the launches.
+    /// For a few queries on a GPU, with heads that the decode kernels can read: sets the position on the device and
+    /// returns the cache at it. Otherwise returns `None`, and the position has to be an argument of the launches.
     ///
     /// # Errors
     /// When there is none and launches are being recorded: a replay would write over the same position.

@@ -31,7 +31,8 @@
 
 constexpr int WARPS = 4, THREADS = WARPS * WARP;
 
-// Blocks of a cluster that has ROWS rows. Where each query has a key head of its own, there are as many clusters as heads.
+// Blocks of a cluster that has ROWS rows. Where each query has a key head of its own, there are as many clusters as heads, so
+// that 4 blocks each are enough.
 template <int ROWS>
 constexpr int BLOCKS = ROWS == 1 ? 4 : 8;
 
@@ -49,7 +50,7 @@ struct Step {
 };
 
 // Heads of up to D channels: a group of lanes reads a key together, 16 bytes per lane, and has KEYS_PER_GROUP keys and
-// their values at a time. A pass is of the whole cluster.
+// their values at a time. In a pass, the cluster loads KEYS_PER_CLUSTER_PASS keys.
 template <typename T, int D, int ROWS>
 struct Layout {
   static constexpr int CHANNELS_PER_LANE = PER_16_BYTES<T>, KEYS_PER_GROUP = 32 / BLOCKS<ROWS>;
@@ -71,8 +72,8 @@ struct Shared {
   Part<ELEMENTS> parts[BLOCKS<ROWS>];
 };
 
-// Says that this thread has arrived at the barrier of the cluster, or waits for all. The first barrier orders nothing:
-// the blocks have to run before another one writes into their memory. The second orders these writes.
+// The cluster's barriers. cluster_start only says that this block runs, so that others may write into its memory.
+// cluster_arrive releases those writes. cluster_wait waits for all threads of the cluster.
 __device__ __forceinline__ void cluster_start() { asm volatile("barrier.cluster.arrive.relaxed.aligned;"); }
 __device__ __forceinline__ void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
 __device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }

@@ -140,9 +140,9 @@ struct MmaAccumulators {
     }
   }
 
-  // Adds the products of this slice of a step. The lane's chunk is 0 or 1 at the step's first 32 bytes, and 2·i more at
-  // its i-th: an XOR with 2·i, in whatever order with the swizzle's. So one XOR of the address moves it on. This needs
-  // multiples of ROW_BYTES as xs and ws, so that an address has the low bits of its offset.
+  // Adds the products of this slice of a step. Moving on by `bytes` adds 2 chunks per 32 bytes. The low bit of the chunk's
+  // number alone is set before, so the addition is an XOR, and it commutes with the swizzle's. xs and ws have to be
+  // multiples of ROW_BYTES, so that an address has the low bits of its offset.
   __device__ void add_to(float (&acc)[MT][NT][4], unsigned xs, unsigned ws) const {
     constexpr int SLICE_BYTES = Tile::ROW_BYTES / Tile::SLICES;
 #pragma unroll

@@ -127,7 +127,7 @@ pub(super) fn launch(gemm: &Gemm) -> Result<Tensor> {
     launch_tile(gemm, choose(tiles, gemm.shape.m, gemm.rows_of_w()))
 }
 
-/// By the tile of this index in [`tiles`]: in f32 of `tile_f32.cu`, in bf16 of `mma.cu`.
+/// Launches the tile with this index in [`tiles`]: in f32 of `tile_f32.cu`, in bf16 of `mma.cu`.
 pub(super) fn launch_tile(gemm: &Gemm, tile: usize) -> Result<Tensor> {
     match gemm.x.dtype() {
         DType::F32 => tile_f32::launch(gemm, tile),

@@ -63,6 +63,7 @@ template <class Tile, class Scheduler>
 __device__ __forceinline__ void produce(const TensorMap *x, const TensorMap *w, const Scheduler &scheduler,
                                         unsigned base) {
   unsigned s = 0; // steps so far, over all tiles
+  // A stage's first wait passes: parity 1 is the phase before the first.
   auto wait_until_empty = [&] { mbarrier_wait(base + Tile::EMPTY + 8 * (s % Tile::STAGES), s / Tile::STAGES % 2 ^ 1); };
 #pragma unroll 1
   for (unsigned tile = scheduler.first; tile < scheduler.tiles; tile += scheduler.stride) {
@@ -78,7 +79,8 @@ __device__ __forceinline__ void produce(const TensorMap *x, const TensorMap *w, 
       tma_load_multicast(ws, w, row_of_w, step * Tile::BK, full_barrier, 0b11);
     }
   }
-  // The other block arrives at this block's barriers, too, so this block may not exit before.
+  // The other block arrives at this block's barriers, too, so this block may not exit before all
+  // its stages are empty.
   for (int i = 0; i < Tile::STAGES; i++, s++) wait_until_empty();
 }
 
@@ -88,7 +90,7 @@ template <class Tile, class Started>
 __device__ __forceinline__ void multiply_tile(float (&acc)[2][Tile::BN / 8][4], unsigned s, unsigned steps,
                                               unsigned base, Started started) {
   unsigned lane = threadIdx.x % 32;
-  auto release = [&](unsigned s) { // each warp arrives in each block of the cluster
+  auto release = [&](unsigned s) { // lane 0 arrives in block 0, lane 1 in block 1
     if (lane < Tile::CLUSTER) mbarrier_arrive(base + Tile::EMPTY + 8 * (s % Tile::STAGES), lane);
   };
 #pragma unroll 1
@@ -138,8 +140,8 @@ __device__ __forceinline__ void write_tile(const float (&acc)[2][Tile::BN / 8][4
   constexpr int COLUMNS = Epilogue::GATED ? 32 : 64, NT = COLUMNS / 8, PITCH = 2 * COLUMNS;
   constexpr int CHUNKS = (Epilogue::GATED ? Tile::BN / 2 : Tile::BN) / COLUMNS;
   unsigned lane = threadIdx.x % 32;
-  // Lane l gives the address of row l % 16. The swizzle permutes the 16-byte chunks of a row by the number of the 128
-  // bytes that it lies in; two rows of 64 bytes, those of a gated tile, share a number.
+  // Lane l gives the address of row l % 16. The swizzle permutes the 16-byte chunks of a row by the index of its
+  // 128-byte line; two rows of 64 bytes, those of a gated tile, share a line.
   unsigned to = out + lane % 16 * PITCH, swizzle = lane % 16 * PITCH / 128 % NT;
 #pragma unroll
   for (int chunk = 0; chunk < CHUNKS; chunk++, column += COLUMNS) {
@@ -183,8 +185,8 @@ __device__ __forceinline__ void write_tile(const float (&acc)[2][Tile::BN / 8][4
 }
 
 // A consumer: multiplies and writes every second tile of the block. The two consumers multiply in turn, by barriers 1
-// and 2 of the block's 16. When a consumer's turn comes, all steps of the tile before have been full, so no thread waits
-// for a phase that is two ahead.
+// and 2 of the block's 16. A wait sees a phase's parity alone, so it must not begin before the phase before has completed:
+// it would pass too early. It does not, because all steps of the tile before have been full when a consumer's turn comes.
 template <class Tile, class Epilogue>
 __device__ __forceinline__ void consume(const TensorMap *y, const Added &added,
                                         const TileScheduler<Tile, Epilogue> &scheduler, unsigned base,
