@@ -56,7 +56,7 @@ pub enum Arg<'a> {
     /// swizzled over the banks.
     Boxes(&'a Tensor, [usize; 2]),
     /// A view (B, T, H, D) for TMA: boxes of 64 channels of one head, and this many tokens.
-    Heads(&'a Tensor, Heads, usize),
+    Heads(&'a Tensor, HeadLayout, usize),
     /// The null address, for a missing operand.
     Null,
     /// `.param .u32`
@@ -67,7 +67,7 @@ pub enum Arg<'a> {
 
 /// Memory layout of a tensor (B, T, H, D) with adjacent channels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Heads {
+pub struct HeadLayout {
     /// Sizes B, T, H and D.
     pub dims: [usize; 4],
     /// Elements from one sequence, token and head to the next; 0 if there is only one.
@@ -187,7 +187,7 @@ impl<'a> Launch<'a> {
     }
 
     /// Adds an argument: a tensor map for TMA of a view (B, T, H, D).
-    pub fn heads(self, x: &'a Tensor, heads: Heads, tokens: usize) -> Self {
+    pub fn heads(self, x: &'a Tensor, heads: HeadLayout, tokens: usize) -> Self {
         self.arg(Arg::Heads(x, heads, tokens))
     }
 

@@ -3,7 +3,8 @@
 //! In each folder, `mod.rs` states the formula and the cost. It has a module for each level, whose public
 //! function checks the operands, opens the trace's span, and runs the launch or the twin on a CPU.
 //! `level3.ptx` and `level4.cu` are kernels, and `level3.rs` and `level4.rs` launch them. A level with several
-//! kernels has a folder, such as `linear/level4`, whose `mod.rs` has that function. `cpu.rs` or `cpu/` holds the
+//! kernels has a folder, such as `linear/level4`, whose `mod.rs` has that function. Where the module `level3` is in
+//! `mod.rs`, the file `level3.rs` is the module `level3_launch`. `cpu.rs` or `cpu/` holds the
 //! same ideas on a CPU. `tests.rs` checks all of them against an oracle in f64, and `calls.rs` lists calls for the
 //! examples `cases` and `counters` and for the comparison of all levels.
 //!

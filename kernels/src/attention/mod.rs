@@ -30,7 +30,7 @@ use candle_core::{DType, Result, Tensor};
 use trace::span;
 
 use crate::cost::Cost;
-use crate::element::dispatch;
+use crate::element::by_element;
 use crate::launch::on_cpu;
 use crate::rope;
 
@@ -94,7 +94,7 @@ pub mod level3 {
         let _span = span(KERNEL);
         if on_cpu(q.device()) {
             params::check_causal(KERNEL, q, cache, position)?;
-            return dispatch!(
+            return by_element!(
                 "causal_attention_level3",
                 q.dtype(),
                 cpu::level3::causal_attention(q, cache, position)
@@ -111,7 +111,7 @@ pub mod level3 {
         let _span = span("attention_level3");
         let params = Params::full("attention_level3", q, k, v)?;
         if on_cpu(q.device()) {
-            return dispatch!(
+            return by_element!(
                 "attention_level3",
                 q.dtype(),
                 cpu::level3::attention(q, k, v)

@@ -22,7 +22,7 @@ use candle_core::{DType, Result, Tensor};
 use trace::span;
 
 use crate::cost::Cost;
-use crate::element::dispatch;
+use crate::element::by_element;
 use crate::launch::on_cpu;
 
 /// x in, y out; erf counts as one operation, with two products, an addition and a product around it.
@@ -41,7 +41,7 @@ pub mod level3 {
     pub fn gelu(x: &Tensor) -> Result<Tensor> {
         let _span = span("gelu_level3");
         if on_cpu(x.device()) {
-            return dispatch!("gelu_level3", x.dtype(), cpu::level3(x));
+            return by_element!("gelu_level3", x.dtype(), cpu::level3(x));
         }
         level3_launch::launch(x)
     }
@@ -58,7 +58,7 @@ pub mod level4 {
     pub fn gelu(x: &Tensor) -> Result<Tensor> {
         let _span = span("gelu_level4");
         if on_cpu(x.device()) {
-            return dispatch!("gelu_level4", x.dtype(), cpu::level4(x));
+            return by_element!("gelu_level4", x.dtype(), cpu::level4(x));
         }
         level4_launch::launch(x)
     }

@@ -37,12 +37,12 @@ fn register_threads(columns: usize, size: usize) -> usize {
 impl Launch<'_> {
     /// Sets grid and block for `rows` rows of `columns` elements of `size` bytes that fit in registers
     /// (`fits_in_registers`): one or several warps per row, and as many rows per block as fit.
-    pub fn register_rows(self, rows: usize, columns: usize, size: usize) -> Self {
+    pub fn rows_in_registers(self, rows: usize, columns: usize, size: usize) -> Self {
         self.rows(rows, register_threads(columns, size))
     }
 
     /// Sets grid and block for rows of any length, which a kernel reads from memory element by element.
-    pub fn memory_rows(self, rows: usize, columns: usize, size: usize) -> Self {
+    pub fn rows_from_memory(self, rows: usize, columns: usize, size: usize) -> Self {
         let threads = if (columns * size).is_multiple_of(CHUNK) {
             register_threads(columns, size)
         } else {

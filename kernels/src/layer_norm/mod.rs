@@ -19,7 +19,7 @@ use trace::span;
 
 use crate::cost::Cost;
 use crate::cpu::norm_rows;
-use crate::element::dispatch;
+use crate::element::by_element;
 use crate::launch::on_cpu;
 
 /// x, w and b in, y out; per element an addition for the mean, a difference, a square and its addition for the
@@ -45,7 +45,7 @@ pub mod level3 {
         let _span = span("layer_norm_level3");
         let (rows, c) = check("layer_norm_level3", x, w, b)?;
         if on_cpu(x.device()) {
-            return dispatch!("layer_norm_level3", x.dtype(), cpu::level3(x, w, b, eps));
+            return by_element!("layer_norm_level3", x.dtype(), cpu::level3(x, w, b, eps));
         }
         level3_launch::launch(x, w, b, eps, rows, c)
     }
@@ -63,7 +63,7 @@ pub mod level4 {
         let _span = span("layer_norm_level4");
         let (rows, c) = check("layer_norm_level4", x, w, b)?;
         if on_cpu(x.device()) {
-            return dispatch!("layer_norm_level4", x.dtype(), cpu::level4(x, w, b, eps));
+            return by_element!("layer_norm_level4", x.dtype(), cpu::level4(x, w, b, eps));
         }
         level4_launch::launch(x, w, b, eps, rows, c)
     }

@@ -20,7 +20,7 @@ use operands::{Linear, Weight};
 use trace::span;
 
 use crate::cost::Cost;
-use crate::element::{dispatch, same_dtype};
+use crate::element::{by_element, same_dtype};
 use crate::error::mismatch;
 use crate::launch::on_cpu;
 use crate::output;
@@ -169,7 +169,7 @@ pub mod level3 {
         let w = w.tensor();
         let shape = check(KERNEL, pixels, w, added)?;
         if on_cpu(pixels.device()) {
-            return dispatch!(
+            return by_element!(
                 "patch_embed_level3",
                 pixels.dtype(),
                 cpu::level3::patch_embed(pixels, w, added, shape)

@@ -18,7 +18,7 @@ use trace::span;
 
 use crate::cost::Cost;
 use crate::cpu::norm_rows;
-use crate::element::dispatch;
+use crate::element::by_element;
 use crate::launch::on_cpu;
 
 /// x and w in, y out; per element a square, an addition and two multiplications.
@@ -43,7 +43,7 @@ pub mod level3 {
         let _span = span("rms_norm_level3");
         let (rows, c) = check("rms_norm_level3", x, w)?;
         if on_cpu(x.device()) {
-            return dispatch!("rms_norm_level3", x.dtype(), cpu::level3(x, w, eps));
+            return by_element!("rms_norm_level3", x.dtype(), cpu::level3(x, w, eps));
         }
         level3_launch::launch(x, w, eps, rows, c)
     }
@@ -61,7 +61,7 @@ pub mod level4 {
         let _span = span("rms_norm_level4");
         let (rows, c) = check("rms_norm_level4", x, w)?;
         if on_cpu(x.device()) {
-            return dispatch!("rms_norm_level4", x.dtype(), cpu::level4(x, w, eps));
+            return by_element!("rms_norm_level4", x.dtype(), cpu::level4(x, w, eps));
         }
         level4_launch::launch(x, w, eps, rows, c)
     }

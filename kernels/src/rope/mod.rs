@@ -20,7 +20,7 @@ use trace::span;
 
 use crate::attention::{Cache, strides};
 use crate::cost::Cost;
-use crate::element::{dispatch, same_dtype};
+use crate::element::{by_element, same_dtype};
 use crate::error::mismatch;
 use crate::launch::{Launch, on_cpu};
 
@@ -130,7 +130,7 @@ pub mod level3 {
         let x = Params { q, k, v, cos, sin };
         x.check("rope_append_level3", cache, position)?;
         if on_cpu(q.device()) {
-            return dispatch!(
+            return by_element!(
                 "rope_append_level3",
                 q.dtype(),
                 cpu::level3::rope_append(&x, cache, position)
@@ -162,7 +162,7 @@ pub mod level4 {
         let x = Params { q, k, v, cos, sin };
         x.check("rope_append_level4", cache, position)?;
         if on_cpu(q.device()) {
-            return dispatch!(
+            return by_element!(
                 "rope_append_level4",
                 q.dtype(),
                 cpu::level4::rope_append(&x, cache, position)

@@ -18,7 +18,7 @@ use operands::Segments;
 use trace::span;
 
 use crate::cost::Cost;
-use crate::element::dispatch;
+use crate::element::by_element;
 use crate::error::mismatch;
 use crate::launch::on_cpu;
 
@@ -80,7 +80,7 @@ pub mod level3 {
         let offsets = &segments.offsets;
         let dtype = x.dtype();
         if on_cpu(x.device()) {
-            return dispatch!("segment_mean_level3", dtype, cpu::level3(x, offsets, size));
+            return by_element!("segment_mean_level3", dtype, cpu::level3(x, offsets, size));
         }
         level3_launch::launch(x, offsets, size)
     }
@@ -100,7 +100,7 @@ pub mod level4 {
         let size = check("segment_mean_level4", x, segments)?;
         let offsets = &segments.offsets;
         if on_cpu(x.device()) {
-            return dispatch!(
+            return by_element!(
                 "segment_mean_level4",
                 x.dtype(),
                 cpu::level4(x, offsets, size)

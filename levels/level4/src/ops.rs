@@ -104,7 +104,7 @@ impl Ops for Level4 {
         k::attention(q, k, v)
     }
 
-    /// 1 launch. 8 to 32 lanes share a head of a node; q·(w·e) = (wᵀ·q)·e, so each node takes two products with `w`, and no edge one.
+    /// 1 launch. 8 to 32 lanes share a head of a node; q·(w·e) = (wᵀ·q)·e, so a node takes two products with `w`, an edge none.
     fn edge_attention(
         &self,
         q: &Tensor,

@@ -10,7 +10,7 @@ pub(super) mod tile_mma;
 use candle_core::{DType, Result, Tensor};
 
 use super::{Cache, Params, cpu, params};
-use crate::element::{dispatch, no_kernel};
+use crate::element::{by_element, no_kernel};
 use crate::error::unsupported;
 use crate::launch::on_cpu;
 use crate::output;
@@ -24,7 +24,7 @@ pub fn causal_attention(q: &Tensor, cache: &Cache, position: usize) -> Result<Te
     let _span = trace::span(KERNEL);
     if on_cpu(q.device()) {
         params::check_causal(KERNEL, q, cache, position)?;
-        return dispatch!(
+        return by_element!(
             "causal_attention_level4",
             q.dtype(),
             cpu::level4::causal_attention(q, cache, position)
@@ -41,7 +41,7 @@ pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
     let _span = trace::span("attention_level4");
     let params = Params::full("attention_level4", q, k, v)?;
     if on_cpu(q.device()) {
-        return dispatch!(
+        return by_element!(
             "attention_level4",
             q.dtype(),
             cpu::level4::attention(q, k, v)

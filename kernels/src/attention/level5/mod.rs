@@ -3,7 +3,7 @@
 //! - [`attention`], of all keys: the fastest kernel of [`REGISTRY`], by the tables of [`dispatch`](crate::dispatch).
 //! - [`causal_attention`], of a prompt, at a position that the host knows: this level's kernels for tensor cores where they
 //!   can, otherwise level 4.
-//! - [`attention_step`], of a few queries, with the rotation and the append: the fastest of [`STEPS`], which are one launch
+//! - [`attention_step`], of a few queries, with the rotation and the append: the fastest of [`STEP_REGISTRY`], which are one launch
 //!   of clusters (`step_cluster.cu`), and the launches of `rope` and of [`causal_attention_step`] (`decode.cu`). Both read the
 //!   position from the device's memory, so that a recorded decode step can be repeated.
 
@@ -15,19 +15,19 @@ pub mod tile_tf32x3;
 pub mod tile_wgmma;
 
 pub use position::{Cache, Position, PositionedCache};
-pub use step::{STEPS, Step, StepKernel, attention_step, attention_step_with_info};
+pub use step::{RunStep, STEP_REGISTRY, Step, attention_step, attention_step_with_info};
 
 use candle_core::{DType, Result, Tensor};
 
 use super::{Params, level3, level3_launch, level4};
-use crate::dispatch::{Entry, Facts, Feature, Layout, Op, Picked, Problem, Registry};
+use crate::dispatch::{Entry, Facts, Layout, Op, Picked, Problem, Registry};
 use crate::without;
 
 /// q (B, T, H, D), k and v (B, T, Hkv, D) → (B, T, H·D)
-pub type Kernel = fn(&Tensor, &Tensor, &Tensor) -> Result<Tensor>;
+pub type RunAttention = fn(&Tensor, &Tensor, &Tensor) -> Result<Tensor>;
 
 /// All kernels for full attention, this level's first. A kernel for another GPU is one more entry.
-pub static REGISTRY: Registry<Kernel> = Registry {
+pub static REGISTRY: Registry<RunAttention> = Registry {
     entries: &[
         Entry {
             name: tile_wgmma::KERNEL,
@@ -54,12 +54,12 @@ pub static REGISTRY: Registry<Kernel> = Registry {
 
 fn can_level4(p: &Problem, facts: &Facts) -> bool {
     let fits = !facts.is_gpu() || p.k <= 128;
-    fits && facts.computes(p.dtype, facts.has(Feature::Bf16))
+    fits && facts.computes_by_mma(p.dtype)
 }
 
 fn can_level3(p: &Problem, facts: &Facts) -> bool {
     let fits = !facts.is_gpu() || p.n <= level3_launch::most_keys(p.k);
-    fits && facts.computes(p.dtype, facts.at_least((7, 5)))
+    fits && facts.computes(p.dtype)
 }
 
 /// softmax(q·kᵀ/√D)·v: q (B, T, H, D), k and v (B, T, Hkv, D) → (B, T, H·D)
@@ -78,7 +78,7 @@ pub fn attention_with_info(
     q: &Tensor,
     k: &Tensor,
     v: &Tensor,
-) -> Result<(Tensor, Picked<'static, Kernel>)> {
+) -> Result<(Tensor, Picked<'static, RunAttention>)> {
     let picked = REGISTRY.pick(&problem(q, k)?, Facts::of(q.device())?)?;
     let _span = picked.span();
     Ok(((picked.entry.run)(q, k, v)?, picked))

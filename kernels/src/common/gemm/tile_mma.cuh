@@ -91,18 +91,20 @@ struct Copy {
     for (int i = 0; i < COUNT; i++) row[i] = keep_in_register(source.row(first + i * STRIDE));
   }
 
-  // Starts to copy columns from k on to address `to` of shared memory. They are there after copy_wait and a barrier.
-  __device__ void start(unsigned to, unsigned k) const {
+  // Starts to copy columns from `first_column` on to address `to`. They are there after copy_wait and a barrier.
+  __device__ void start(unsigned to, unsigned first_column) const {
     if (source.is_aligned) {
 #pragma unroll
       for (int i = 0; i < COUNT; i++)
-        copy16(to + offset + i * STRIDE * Tile::ROW_BYTES, source.at(row[i], k + column),
-               source.inside(row[i], k + column));
+        copy16(to + offset + i * STRIDE * Tile::ROW_BYTES, source.at(row[i], first_column + column),
+               source.inside(row[i], first_column + column));
     } else {
 #pragma unroll 1
       for (int i = 0; i < COUNT; i++) {
         const T *from = source.row(first + i * STRIDE);
-        auto word = [&](unsigned i) { return load_word(source, from, k + column + i * (4 / sizeof(T))); };
+        auto word = [&](unsigned w) {
+          return load_word(source, from, first_column + column + w * (4 / sizeof(T)));
+        };
         store16_shared(to + offset + i * STRIDE * Tile::ROW_BYTES, word(0), word(1), word(2), word(3));
       }
     }
@@ -140,10 +142,10 @@ struct MmaAccumulators {
     }
   }
 
-  // Adds the products of this slice of a step. Moving on by `bytes` adds 2 chunks per 32 bytes. The low bit of the chunk's
-  // number alone is set before, so the addition is an XOR, and it commutes with the swizzle's. xs and ws have to be
+  // Adds the products of this slice of a step. Moving on by `bytes` adds 2 chunks per 32 bytes. The low bit of the
+  // chunk's number alone is set before, so the addition is an XOR, and it commutes with the swizzle's. xs and ws have to be
   // multiples of ROW_BYTES, so that an address has the low bits of its offset.
-  __device__ void add_to(float (&acc)[MT][NT][4], unsigned xs, unsigned ws) const {
+  __device__ void add_to(float (&sums)[MT][NT][4], unsigned xs, unsigned ws) const {
     constexpr int SLICE_BYTES = Tile::ROW_BYTES / Tile::SLICES;
 #pragma unroll
     for (int i = 0; i < SLICE_BYTES; i += 32) {
@@ -154,7 +156,7 @@ struct MmaAccumulators {
 #pragma unroll
       for (int n = 0; n < NT; n += 2)
         load_matrices(b[n / 2], ((ws + w_offset) ^ bytes) + n * 8 * Tile::ROW_BYTES);
-      Tile::MmaOp::multiply(acc, a, b);
+      Tile::MmaOp::multiply(sums, a, b);
     }
   }
 
@@ -175,15 +177,15 @@ struct MmaAccumulators {
 
   // Reads N neighbouring accumulators, 1, 4 or 8, back from shared memory, added over the slices.
   template <int N>
-  __device__ static void load_acc(float (&acc)[N], const float *tiles, unsigned row, unsigned column) {
+  __device__ static void load_acc(float (&values)[N], const float *tiles, unsigned row, unsigned column) {
     const float *p = tiles + row * Tile::PITCH + column;
-    load_floats(acc, p);
+    load_floats(values, p);
 #pragma unroll
     for (int slice = 1; slice < Tile::SLICES; slice++) {
       float other_slice[N];
       load_floats(other_slice, p + slice * Tile::BM * Tile::PITCH);
 #pragma unroll
-      for (int i = 0; i < N; i++) acc[i] += other_slice[i];
+      for (int i = 0; i < N; i++) values[i] += other_slice[i];
     }
   }
   template <int N>

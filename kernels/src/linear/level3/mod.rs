@@ -13,7 +13,7 @@ use operands::Linear;
 use trace::span;
 
 use super::cpu;
-use crate::element::dispatch;
+use crate::element::by_element;
 use crate::launch::on_cpu;
 
 /// x·wᵀ + b: x (…, K), w (N, K), b (N) or none → (…, N)
@@ -43,7 +43,7 @@ fn without_activation(
     let (b, w) = (w.bias.as_ref(), w.weight.tensor());
     let shape = super::check(kernel, x, w.dims2()?, w.dtype(), b, residual)?;
     if on_cpu(x.device()) {
-        return dispatch!(
+        return by_element!(
             "linear_level3",
             x.dtype(),
             cpu::level3::linear(x, w, b, residual)
@@ -68,7 +68,7 @@ pub fn linear_gelu(x: &Tensor, w: &Linear) -> Result<Tensor> {
     let (dims, dtype) = (w.dims2()?, w.dtype());
     let shape = super::check("linear_gelu_level3", x, dims, dtype, Some(b), None)?;
     if on_cpu(x.device()) {
-        return dispatch!(
+        return by_element!(
             "linear_gelu_level3",
             x.dtype(),
             cpu::level3::linear_gelu(x, w, b)
@@ -89,7 +89,7 @@ pub fn linear_swiglu(x: &Tensor, w: &Linear) -> Result<Tensor> {
     let f = super::gate_rows("linear_swiglu_level3", rows)?;
     let shape = super::check("linear_swiglu_level3", x, (f, k), w.dtype(), None, None)?;
     if on_cpu(x.device()) {
-        return dispatch!(
+        return by_element!(
             "linear_swiglu_level3",
             x.dtype(),
             cpu::level3::linear_swiglu(x, w)

@@ -17,7 +17,7 @@ use super::cpu;
 pub(crate) use super::cpu::level4::Panels;
 use super::gemm::{Epilogue, Gemm};
 use super::tile::{choose, tiles};
-use crate::element::{dispatch, no_kernel};
+use crate::element::{by_element, no_kernel};
 pub(crate) use packed::Form;
 pub(crate) use packed::Packed;
 
@@ -48,7 +48,7 @@ fn without_activation(
     let (b, w) = (w.bias.as_ref(), Packed::of(&w.weight)?);
     let shape = super::check(kernel, x, w.dims, w.dtype, b, residual)?;
     match &w.form {
-        Form::Cpu(w) => dispatch!(
+        Form::Cpu(w) => by_element!(
             "linear_level4",
             x.dtype(),
             cpu::level4::linear(x, w, b, residual, None)
@@ -74,7 +74,7 @@ pub fn linear_gelu(x: &Tensor, w: &Linear) -> Result<Tensor> {
     let w = Packed::of(&w.weight)?;
     let shape = super::check("linear_gelu_level4", x, w.dims, w.dtype, Some(b), None)?;
     match &w.form {
-        Form::Cpu(w) => dispatch!(
+        Form::Cpu(w) => by_element!(
             "linear_gelu_level4",
             x.dtype(),
             cpu::level4::linear_gelu(x, w, b, None)
@@ -102,7 +102,7 @@ pub fn linear_swiglu(x: &Tensor, w: &Linear) -> Result<Tensor> {
     let f = super::gate_rows("linear_swiglu_level4", rows)?;
     let shape = super::check("linear_swiglu_level4", x, (f, k), w.dtype, None, None)?;
     match &w.form {
-        Form::Cpu(w) => dispatch!(
+        Form::Cpu(w) => by_element!(
             "linear_swiglu_level4",
             x.dtype(),
             cpu::level4::linear_swiglu(x, w, None)

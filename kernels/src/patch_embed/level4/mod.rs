@@ -8,7 +8,7 @@ use candle_core::{Result, Tensor};
 use operands::Linear;
 
 use super::{Added, Shape, cpu};
-use crate::element::{by_dtype, dispatch};
+use crate::element::{by_dtype, by_element};
 use crate::launch::Launch;
 use crate::linear::level4::{Form, Packed};
 use crate::linear::tile::{choose, tiles};
@@ -30,7 +30,7 @@ pub fn patch_embed(
     let shape = super::check(KERNEL, pixels, w.tensor(), added)?;
     let w = w.packed(|w| Packed::new(&w.reshape((shape.c, shape.k()))?))?;
     match &w.form {
-        Form::Cpu(w) => dispatch!(
+        Form::Cpu(w) => by_element!(
             "patch_embed_level4",
             pixels.dtype(),
             cpu::level4::patch_embed(pixels, w, added, shape)
