@@ -34,10 +34,10 @@ pub fn cost(elements: usize, dtype: DType) -> Cost {
 pub mod level3 {
     use super::*;
 
-    /// x·½(1 + erf(x/√2)), like x.
+    /// x·½(1 + erf(x/√2)) of each element, with the shape and dtype of x.
     ///
     /// # Errors
-    /// When x is neither f32 nor bf16.
+    /// When x is neither f32 nor bf16, or not contiguous.
     pub fn gelu(x: &Tensor) -> Result<Tensor> {
         let _span = span("gelu_level3");
         if on_cpu(x.device()) {
@@ -51,10 +51,10 @@ pub mod level3 {
 pub mod level4 {
     use super::*;
 
-    /// x·½(1 + erf(x/√2)), like x.
+    /// x·½(1 + erf(x/√2)) of each element, with the shape and dtype of x.
     ///
     /// # Errors
-    /// When x is neither f32 nor bf16.
+    /// When x is neither f32 nor bf16, or not contiguous.
     pub fn gelu(x: &Tensor) -> Result<Tensor> {
         let _span = span("gelu_level4");
         if on_cpu(x.device()) {

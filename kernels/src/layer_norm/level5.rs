@@ -47,10 +47,12 @@ pub static REGISTRY: Registry<RunLayerNorm> = Registry {
     ],
 };
 
-/// y = (x − mean(x))/√(var(x) + eps) ⊙ w + b over the last dimension, like x.
+/// (x − mean(x))/√(var(x) + eps) ⊙ w + b over the last dimension: x (…, C), w and b (C) → y with the shape and dtype
+/// of x
 ///
 /// # Errors
-/// When shapes, dtypes or devices do not agree, or no kernel can.
+/// When shapes or devices do not agree, operands are not all f32 or all bf16, one is not contiguous, or no
+/// kernel can.
 pub fn layer_norm(x: &Tensor, w: &Tensor, b: &Tensor, eps: f64) -> Result<Tensor> {
     let problem = Problem::of_rows(Op::LayerNorm, x)?;
     let picked = REGISTRY.pick(&problem, Facts::of(x.device())?)?;

@@ -37,10 +37,11 @@ fn check(kernel: &str, x: &Tensor, w: &Tensor, b: &Tensor) -> Result<(usize, usi
 pub mod level3 {
     use super::*;
 
-    /// y = (x − mean(x))/√(var(x) + eps) ⊙ w + b over the last dimension, like x.
+    /// (x − mean(x))/√(var(x) + eps) ⊙ w + b over the last dimension: x (…, C), w and b (C) → y with the shape and
+    /// dtype of x
     ///
     /// # Errors
-    /// When shapes, dtypes or devices do not agree.
+    /// When shapes or devices do not agree, operands are not all f32 or all bf16, or one is not contiguous.
     pub fn layer_norm(x: &Tensor, w: &Tensor, b: &Tensor, eps: f64) -> Result<Tensor> {
         let _span = span("layer_norm_level3");
         let (rows, c) = check("layer_norm_level3", x, w, b)?;
@@ -55,10 +56,11 @@ pub mod level3 {
 pub mod level4 {
     use super::*;
 
-    /// y = (x − mean(x))/√(var(x) + eps) ⊙ w + b over the last dimension, like x.
+    /// (x − mean(x))/√(var(x) + eps) ⊙ w + b over the last dimension: x (…, C), w and b (C) → y with the shape and
+    /// dtype of x
     ///
     /// # Errors
-    /// When shapes, dtypes or devices do not agree.
+    /// When shapes or devices do not agree, operands are not all f32 or all bf16, or one is not contiguous.
     pub fn layer_norm(x: &Tensor, w: &Tensor, b: &Tensor, eps: f64) -> Result<Tensor> {
         let _span = span("layer_norm_level4");
         let (rows, c) = check("layer_norm_level4", x, w, b)?;

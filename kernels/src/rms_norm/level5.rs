@@ -47,10 +47,11 @@ pub static REGISTRY: Registry<RunRmsNorm> = Registry {
     ],
 };
 
-/// y = x/√(mean(x²) + eps) ⊙ w over the last dimension, like x.
+/// x/√(mean(x²) + eps) ⊙ w over the last dimension: x (…, C), w (C) → y with the shape and dtype of x
 ///
 /// # Errors
-/// When shapes, dtypes or devices do not agree, or no kernel can.
+/// When shapes or devices do not agree, operands are not all f32 or all bf16, one is not contiguous, or no
+/// kernel can.
 pub fn rms_norm(x: &Tensor, w: &Tensor, eps: f64) -> Result<Tensor> {
     let problem = Problem::of_rows(Op::RmsNorm, x)?;
     let picked = REGISTRY.pick(&problem, Facts::of(x.device())?)?;

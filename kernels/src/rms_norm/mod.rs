@@ -35,10 +35,10 @@ fn check(kernel: &str, x: &Tensor, w: &Tensor) -> Result<(usize, usize)> {
 pub mod level3 {
     use super::*;
 
-    /// y = x/√(mean(x²) + eps) ⊙ w over the last dimension, like x.
+    /// x/√(mean(x²) + eps) ⊙ w over the last dimension: x (…, C), w (C) → y with the shape and dtype of x
     ///
     /// # Errors
-    /// When shapes, dtypes or devices do not agree.
+    /// When shapes or devices do not agree, operands are not all f32 or all bf16, or one is not contiguous.
     pub fn rms_norm(x: &Tensor, w: &Tensor, eps: f64) -> Result<Tensor> {
         let _span = span("rms_norm_level3");
         let (rows, c) = check("rms_norm_level3", x, w)?;
@@ -53,10 +53,10 @@ pub mod level3 {
 pub mod level4 {
     use super::*;
 
-    /// y = x/√(mean(x²) + eps) ⊙ w over the last dimension, like x.
+    /// x/√(mean(x²) + eps) ⊙ w over the last dimension: x (…, C), w (C) → y with the shape and dtype of x
     ///
     /// # Errors
-    /// When shapes, dtypes or devices do not agree.
+    /// When shapes or devices do not agree, operands are not all f32 or all bf16, or one is not contiguous.
     pub fn rms_norm(x: &Tensor, w: &Tensor, eps: f64) -> Result<Tensor> {
         let _span = span("rms_norm_level4");
         let (rows, c) = check("rms_norm_level4", x, w)?;

@@ -70,10 +70,10 @@ fn check(kernel: &str, x: &Tensor, segments: &Segments) -> Result<Size> {
 pub mod level3 {
     use super::*;
 
-    /// y (G, C); see [the formula](super).
+    /// Mean of x over the nodes of each graph: x (N, C) → (G, C); 0 for a graph without nodes.
     ///
     /// # Errors
-    /// When shapes, dtypes or devices do not agree.
+    /// When shapes or devices do not agree, offsets are not u32, or x is neither f32 nor bf16, or not contiguous.
     pub fn segment_mean(x: &Tensor, segments: &Segments) -> Result<Tensor> {
         let _span = span("segment_mean_level3");
         let size = check("segment_mean_level3", x, segments)?;
@@ -90,11 +90,11 @@ pub mod level3 {
 pub mod level4 {
     use super::*;
 
-    /// y (G, C); see [the formula](super). Graphs of more than 512 nodes on average take a second launch, if C is a multiple
-    /// of 4.
+    /// Mean of x over the nodes of each graph: x (N, C) → (G, C); 0 for a graph without nodes. Graphs of more than
+    /// 512 nodes on average take a second launch, if C is a multiple of 4.
     ///
     /// # Errors
-    /// When shapes, dtypes or devices do not agree.
+    /// When shapes or devices do not agree, offsets are not u32, or x is neither f32 nor bf16, or not contiguous.
     pub fn segment_mean(x: &Tensor, segments: &Segments) -> Result<Tensor> {
         let _span = span("segment_mean_level4");
         let size = check("segment_mean_level4", x, segments)?;

@@ -29,10 +29,10 @@ pub fn cost(rows: usize, c: usize, dtype: DType) -> Cost {
 pub mod level3 {
     use super::*;
 
-    /// softmax(scale·x) over the last dimension, like x.
+    /// softmax(scale·x) over the last dimension: x (…, C) → y with the shape and dtype of x
     ///
     /// # Errors
-    /// When x is neither f32 nor bf16.
+    /// When x is neither f32 nor bf16, or not contiguous.
     pub fn softmax(x: &Tensor, scale: f64) -> Result<Tensor> {
         let _span = span("softmax_level3");
         let (rows, c) = rows(x)?;
@@ -47,10 +47,10 @@ pub mod level3 {
 pub mod level4 {
     use super::*;
 
-    /// softmax(scale·x) over the last dimension, like x.
+    /// softmax(scale·x) over the last dimension: x (…, C) → y with the shape and dtype of x
     ///
     /// # Errors
-    /// When x is neither f32 nor bf16.
+    /// When x is neither f32 nor bf16, or not contiguous.
     pub fn softmax(x: &Tensor, scale: f64) -> Result<Tensor> {
         let _span = span("softmax_level4");
         let (rows, c) = rows(x)?;

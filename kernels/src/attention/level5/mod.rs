@@ -62,10 +62,11 @@ fn can_level3(p: &Problem, facts: &Facts) -> bool {
     fits && facts.computes(p.dtype)
 }
 
-/// softmax(q·kᵀ/√D)·v: q (B, T, H, D), k and v (B, T, Hkv, D) → (B, T, H·D)
+/// softmax(q·kᵀ/√D)·v: q (B, T, H, D), k and v (B, T, Hkv, D) → (B, T, H·D). Tokens and sequences may be strided.
 ///
 /// # Errors
-/// When shapes, strides, dtypes or devices do not agree, or no kernel can.
+/// When shapes, strides of k and v, or devices do not agree, operands are not all f32 or all bf16, the heads and
+/// channels of one are not contiguous, H is no multiple of Hkv, or no kernel can.
 pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
     Ok(attention_with_info(q, k, v)?.0)
 }
@@ -118,13 +119,15 @@ const PROMPT_KERNELS: [PromptKernel; 2] = [
     },
 ];
 
-/// softmax(q·kᵀ/√D)·v of a prompt, over the keys `0..=position + t` of the cache: q (B, T, H, D) → (B, T, H·D).
+/// softmax(q·kᵀ/√D)·v of a prompt, over the keys `0..=position + t` of the cache: q (B, T, H, D) → (B, T, H·D)
 ///
 /// In bf16 on a Hopper GPU and in f32 on tensor cores this level's kernels compute it, otherwise level 4; a span says
 /// which.
 ///
 /// # Errors
-/// When shapes, dtypes or devices do not agree.
+/// When q and the cache do not agree in shape, dtype or device, q is not contiguous, H is no multiple of Hkv, the
+/// cache has fewer than position + T positions, or, on a GPU, D is above 128 or more than 4 queries are bf16 below
+/// compute capability 8.0.
 pub fn causal_attention(q: &Tensor, cache: &super::Cache, position: usize) -> Result<Tensor> {
     let (_, tokens, _, d) = q.dims4()?;
     let (facts, dtype) = (Facts::of(q.device())?, q.dtype());

@@ -24,7 +24,8 @@ pub(crate) use packed::Packed;
 /// x·wᵀ + b: x (…, K), w (N, K), b (N) or none → (…, N)
 ///
 /// # Errors
-/// When shapes, dtypes or devices do not agree.
+/// When shapes or devices do not agree, operands are not all f32 or all bf16, one is not contiguous, or, on a GPU
+/// below compute capability 8.0, more than 8 rows of x are bf16.
 pub fn linear(x: &Tensor, w: &Linear) -> Result<Tensor> {
     let _span = span("linear_level4");
     without_activation("linear_level4", x, w, None)
@@ -33,7 +34,8 @@ pub fn linear(x: &Tensor, w: &Linear) -> Result<Tensor> {
 /// x·wᵀ + b + residual: x (…, K), w (N, K), b (N) or none, residual (…, N) → (…, N), rounded once
 ///
 /// # Errors
-/// When shapes, dtypes or devices do not agree.
+/// When shapes or devices do not agree, operands are not all f32 or all bf16, one is not contiguous, or, on a GPU
+/// below compute capability 8.0, more than 8 rows of x are bf16.
 pub fn linear_residual(x: &Tensor, w: &Linear, residual: &Tensor) -> Result<Tensor> {
     let _span = span("linear_residual_level4");
     without_activation("linear_residual_level4", x, w, Some(residual))
@@ -67,7 +69,8 @@ fn without_activation(
 /// gelu(x·wᵀ + b): x (…, K), w (N, K), b (N) → (…, N)
 ///
 /// # Errors
-/// When there is no bias, or shapes, dtypes or devices do not agree.
+/// When there is no bias, shapes or devices do not agree, operands are not all f32 or all bf16, one is not
+/// contiguous, or, on a GPU below compute capability 8.0, more than 8 rows of x are bf16.
 pub fn linear_gelu(x: &Tensor, w: &Linear) -> Result<Tensor> {
     let _span = span("linear_gelu_level4");
     let b = super::with_bias("linear_gelu_level4", w)?;
@@ -93,7 +96,8 @@ pub fn linear_gelu(x: &Tensor, w: &Linear) -> Result<Tensor> {
 /// silu(x·Wgᵀ) ⊙ (x·Wuᵀ): x (…, K), w (2F, K), the gate's rows above the up-projection's → (…, F)
 ///
 /// # Errors
-/// When there is a bias, or shapes, dtypes or devices do not agree.
+/// When there is a bias, shapes or devices do not agree, operands are not all f32 or all bf16, one is not contiguous,
+/// or, on a GPU below compute capability 8.0, more than 8 rows of x are bf16.
 pub fn linear_swiglu(x: &Tensor, w: &Linear) -> Result<Tensor> {
     let _span = span("linear_swiglu_level4");
     super::without_bias("linear_swiglu_level4", w)?;
