@@ -1,4 +1,4 @@
-// The 12 blocks of ViT s16, batch 1, bf16, in one CUDA graph of five launches a block: see README.md.
+// The 12 blocks of ViT s16, batch 1, bf16, in one CUDA graph of five launches per block: see README.md.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(256) gemm(const __grid_constant__ TensorMap xm
         if (NORM) sums[j][i] = load_at_once(p.u + col + 8 * j + i);
       }
   }
-  // SPLIT: the rows that this warp finishes, two columns a lane.
+  // SPLIT: the rows that this warp finishes, two columns per lane.
   const unsigned my_row = row + 16 * rank + 2 * (4 * group + warp), my_col = first + 2 * lane;
   float my_bias[2] = {};
   if constexpr (SPLIT > 1) my_bias[0] = load_at_once(p.c + my_col), my_bias[1] = load_at_once(p.c + my_col + 1);
