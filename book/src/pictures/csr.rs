@@ -120,7 +120,7 @@ fn warps(canvas: &mut Canvas, row_ptr: &[usize], col_idx: &[usize]) {
     canvas.text(
         [LEFT, 172.],
         "strong",
-        "one warp per node: its turns, each reads k and v of one source",
+        "one warp per node: each turn reads k and v of one source",
     );
     for node in 0..NODES {
         let y = 184. + node as f64 * 24.;
