@@ -28,7 +28,7 @@ pub(crate) use narrow_rows::NARROW_ROW_VARIANTS;
 pub(crate) use narrow_rows::narrow_row_variant;
 pub use noted::{is_noted, noted};
 pub use recorded::{Recorded, recorded};
-pub(crate) use register_rows::{fits_in_registers, rows_a_block};
+pub(crate) use register_rows::{fits_in_registers, rows_per_block};
 pub use repeat::{Recording, Repeated, Sequence, repeatable};
 pub use simulated::simulated;
 
@@ -58,7 +58,7 @@ pub enum Arg<'a> {
     /// swizzled over the banks.
     Boxes(&'a Tensor, [usize; 2]),
     /// A view (B, T, H, D) for TMA: boxes of 64 channels of one head, and this many tokens.
-    Heads(&'a Tensor, Heads, usize),
+    Heads(&'a Tensor, HeadLayout, usize),
     /// The null address, for a missing operand.
     Null,
     /// `.param .u32`
@@ -69,7 +69,7 @@ pub enum Arg<'a> {
 
 /// Memory layout of a tensor (B, T, H, D) with adjacent channels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Heads {
+pub struct HeadLayout {
     /// Sizes B, T, H and D.
     pub dims: [usize; 4],
     /// Elements from one sequence, token and head to the next; 0 if there is only one.
@@ -199,7 +199,7 @@ impl<'a> Launch<'a> {
     }
 
     /// Adds an argument: a tensor map for TMA of a view (B, T, H, D).
-    pub fn heads(self, x: &'a Tensor, heads: Heads, tokens: usize) -> Self {
+    pub fn heads(self, x: &'a Tensor, heads: HeadLayout, tokens: usize) -> Self {
         self.arg(Arg::Heads(x, heads, tokens))
     }
 

@@ -156,7 +156,12 @@ mod tests {
         names.extend(rms_norm::level5::REGISTRY.entries.iter().map(|e| e.name));
         names.extend(layer_norm::level5::REGISTRY.entries.iter().map(|e| e.name));
         names.extend(attention::level5::REGISTRY.entries.iter().map(|e| e.name));
-        names.extend(attention::level5::STEPS.entries.iter().map(|e| e.name));
+        names.extend(
+            attention::level5::STEP_REGISTRY
+                .entries
+                .iter()
+                .map(|e| e.name),
+        );
         let of = |idea: Idea| {
             let of_it = |name: &&&str| Idea::of_kernel(name) == Some(idea);
             names.iter().filter(of_it).count()

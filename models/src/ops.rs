@@ -83,8 +83,9 @@ impl CacheShape {
 /// A block of the language model or the vision transformer is five calls: `norm_qkv`, an attention, `linear_residual`,
 /// `norm_swiglu` or `norm_gelu`, and `linear_residual`. A block of the graph transformer is four, because `edge_attention`
 /// adds the residual. A level decides how many launches each call is. Shapes: `B` sequences or images of `T` tokens with
-/// `C` channels, `H` query heads and `Hkv` key and value heads of `D` channels, `F` channels inside the MLP, `N` nodes,
-/// `E` edges, `G` graphs. Operands are all f32 or all bf16.
+/// `C` channels, `H` query heads and `Hkv` key and value heads of `D` channels, `F` channels inside the MLP, `V` tokens
+/// in the vocabulary, `S` positions in a cache, patches of `P`×`P` pixels, `N` nodes, `E` edges with `Fe` features each,
+/// `G` graphs. A matmul has `K` columns of x and `N` output features. Operands are all f32 or all bf16.
 ///
 /// **Architecture invariants:** no method has a default body: every level lists the same functions in this order, and the
 /// `diff` of two levels is the lesson. All levels give the same answer. The function whose kernel runs opens a

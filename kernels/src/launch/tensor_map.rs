@@ -10,7 +10,7 @@ use candle_core::cuda_backend::WrapErr;
 use candle_core::cuda_backend::cudarc::driver::{DeviceRepr, sys};
 use candle_core::{DType, Result, Tensor};
 
-use super::Heads;
+use super::HeadLayout;
 use crate::error::mismatch;
 
 /// A tensor map, passed to a kernel by value.
@@ -57,7 +57,7 @@ pub fn of_heads(
     kernel: &str,
     x: &Tensor,
     address: u64,
-    Heads { dims, steps }: Heads,
+    HeadLayout { dims, steps }: HeadLayout,
     tokens: usize,
 ) -> Result<TensorMap> {
     let [sequences, length, heads, channels] = dims;

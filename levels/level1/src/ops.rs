@@ -302,10 +302,12 @@ pub fn edge_attention(
     }
     let (n, h, d) = q.dims3()?;
     let (src, dst) = (&graph.col_idx, &graph.row_idx);
-    let e = product(edges, w.tensor(), None)?.reshape((graph.num_edges, h, d))?; // (E, H, D)
+    let e = edges
+        .matmul(&w.tensor().t()?)?
+        .reshape((graph.num_edges, h, d))?; // (E, H, D)
     let q = q.contiguous()?.index_select(dst, 0)?;
     let k = (k.contiguous()?.index_select(src, 0)? + &e)?;
-    let v = (v.contiguous()?.index_select(src, 0)? + &e)?;
+    let v = (v.contiguous()?.index_select(src, 0)? + e)?;
 
     let scores = ((q * k)?.sum(2)? / (d as f64).sqrt())?.to_dtype(DType::F32)?; // (E, H)
     let exp = (&scores - segment_max(&scores, graph)?)?.exp()?;

@@ -143,7 +143,7 @@ impl Ops for Level3 {
         k::segment_mean(x, segments)
     }
 
-    /// 1 launch. The greedy token is candle's argmax; else softmax, of bf16 logits after a cast, is read by the host.
+    /// 1 launch: candle's argmax for the greedy token; else softmax, after a cast if logits are bf16, and the host reads it.
     fn next_token(&self, logits: &Tensor, sampling: &mut Sampling) -> Result<u32> {
         if sampling.is_greedy() {
             return argmax(logits);

@@ -106,7 +106,7 @@ impl Ops for Level4 {
         k::attention(q, k, v)
     }
 
-    /// 1 launch. 8 to 32 lanes share a head of a node; q·(w·e) = (wᵀ·q)·e, so `w` multiplies the node twice, not each edge.
+    /// 1 launch. 8 to 32 lanes share a head of a node; q·(w·e) = (wᵀ·q)·e, so a node takes two products with `w`, an edge none.
     fn edge_attention(
         &self,
         q: &Tensor,
