@@ -8,7 +8,8 @@
 # kernels/src/OP/X.cu becomes kernels/generated/OP/X.sm_75.ptx: sm_75 is Turing, the oldest GPU that level 3 and 4 ask
 # for. kernels/worklogs/OP/X.cu becomes kernels/generated/worklogs/OP/X.sm_75.ptx. A line `// Compiled for sm_75 and
 # sm_80 …` in its header names other targets, a PTX each. A file elsewhere becomes X.ptx beside it. The PTX version is
-# lowered to the oldest that ptxas accepts for the file, so that older drivers load it.
+# lowered to the oldest that ptxas accepts for the file, so that older drivers load it. It has the lines of the source,
+# which findings of the simulator name, but where the target ends in `a`: the simulator does not run those texts.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C
@@ -89,10 +90,11 @@ oldest_version() { # FILE GUESS TARGET OUT
 }
 
 compile() { # FILE.cu TARGET: checks or writes its PTX
-  local ptx target=$2 version out
+  local ptx target=$2 version out lines=-lineinfo
   ptx=$(ptx_of "$1" "$target")
   out=$work/$(echo "${1%.cu}" | tr / _).$target
-  nvcc --ptx -std=c++17 -O3 -lineinfo -Ikernels/src "-arch=compute_$target" -o "$out.new" "$1"
+  case $target in *a) lines= ;; esac
+  nvcc --ptx -std=c++17 -O3 $lines -Ikernels/src "-arch=compute_$target" -o "$out.new" "$1"
   python3 scripts/ptx_text.py "$out.new" "$(pwd -P)"
   version=$(oldest_version "$out.new" "$(sed -n 's/^\.version //p' "$ptx" 2>/dev/null)" "$target" "$out")
   if [ -z "$version" ]; then

@@ -1,5 +1,5 @@
-// The mean of each column of x, a thread a column: neighbouring threads read neighbouring words. And the mean of
-// each row, a thread a row: neighbouring threads read words that are a row apart.
+// The mean of each column of x, one thread per column: neighbouring threads read neighbouring words. And the mean of
+// each row, one thread per row: neighbouring threads read words that are a row apart.
 
 // ANCHOR: kernels
 extern "C" __global__ void column_mean(const float *x, float *mean, int rows, int columns) {

@@ -1,4 +1,4 @@
-// The mean of each row of x, a block a row: every thread adds up its columns, shared memory brings the sums of
+// The mean of each row of x, one block per row: every thread adds up its columns, shared memory brings the sums of
 // 128 threads to the first warp, and shuffles bring those of its lanes to lane 0.
 //
 // The other files of this folder are this kernel with one mistake each.

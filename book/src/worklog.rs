@@ -116,7 +116,7 @@ fn table_of(op: &str) -> Result<&'static Table> {
 }
 
 impl Table {
-    /// A row a step: what the simulator counts of it and, with a record, how fast it is.
+    /// A row per step: what the simulator counts of it and, with a record, how fast it is.
     fn text(&self, sources: &Path, recorded: Option<&OpResults>) -> Result<String> {
         let folder = self.op.trim_end_matches("_decode");
         let file = format!("kernels/generated/worklogs/{folder}/counts.json");

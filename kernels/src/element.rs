@@ -72,7 +72,7 @@ pub fn dtype_name(kernel: &str, dtype: DType) -> Result<&'static str> {
 }
 
 /// Calls a function that is generic over [`Element`] with the type of `$dtype`.
-macro_rules! dispatch {
+macro_rules! by_element {
     ($kernel:literal, $dtype:expr, $($function:ident)::+ ( $($arg:expr),* $(,)? )) => {
         match $dtype {
             candle_core::DType::F32 => $($function)::+::<f32>($($arg),*),
@@ -81,7 +81,7 @@ macro_rules! dispatch {
         }
     };
 }
-pub(crate) use dispatch;
+pub(crate) use by_element;
 
 /// The error for a dtype without a kernel.
 pub fn no_kernel(kernel: &str, dtype: DType) -> candle_core::Error {

@@ -12,6 +12,8 @@ mod recorded;
 mod register_rows;
 mod repeat;
 pub(crate) mod simulated;
+#[cfg(any(feature = "cuda", test))]
+pub(crate) mod structure;
 #[cfg(feature = "cuda")]
 mod tensor_map;
 
@@ -26,7 +28,7 @@ pub(crate) use narrow_rows::NARROW_ROW_VARIANTS;
 pub(crate) use narrow_rows::narrow_row_variant;
 pub use noted::{is_noted, noted};
 pub use recorded::{Recorded, recorded};
-pub(crate) use register_rows::{fits_in_registers, rows_a_block};
+pub(crate) use register_rows::{fits_in_registers, rows_per_block};
 pub use repeat::{Recording, Repeated, Sequence, repeatable};
 pub use simulated::simulated;
 
@@ -56,7 +58,7 @@ pub enum Arg<'a> {
     /// swizzled over the banks.
     Boxes(&'a Tensor, [usize; 2]),
     /// A view (B, T, H, D) for TMA: boxes of 64 channels of one head, and this many tokens.
-    Heads(&'a Tensor, Heads, usize),
+    Heads(&'a Tensor, HeadLayout, usize),
     /// The null address, for a missing operand.
     Null,
     /// `.param .u32`
@@ -67,7 +69,7 @@ pub enum Arg<'a> {
 
 /// Memory layout of a tensor (B, T, H, D) with adjacent channels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Heads {
+pub struct HeadLayout {
     /// Sizes B, T, H and D.
     pub dims: [usize; 4],
     /// Elements from one sequence, token and head to the next; 0 if there is only one.
@@ -89,6 +91,8 @@ pub struct Launch<'a> {
     pub(crate) smem: u32,
     /// Whether it may start before the launch before has ended.
     pub(crate) programmatic: bool,
+    /// Whether the arguments are the fields of the kernel's one parameter.
+    pub(crate) is_struct: bool,
     /// Arguments in the order of the parameters.
     pub(crate) args: Vec<Arg<'a>>,
 }
@@ -103,6 +107,7 @@ impl<'a> Launch<'a> {
             block: [32, 1, 1],
             smem: 0,
             programmatic: false,
+            is_struct: false,
             args: Vec::with_capacity(12),
         }
     }
@@ -138,6 +143,13 @@ impl<'a> Launch<'a> {
     /// simulator reports an access that comes too early.
     pub fn programmatic(mut self) -> Self {
         self.programmatic = true;
+        self
+    }
+
+    /// Makes the arguments the fields of one struct, the kernel's only parameter. Each lies at the next multiple of its
+    /// size, a tensor map at a multiple of 64, and what comes after the last argument is 0.
+    pub fn one_struct(mut self) -> Self {
+        self.is_struct = true;
         self
     }
 
@@ -187,7 +199,7 @@ impl<'a> Launch<'a> {
     }
 
     /// Adds an argument: a tensor map for TMA of a view (B, T, H, D).
-    pub fn heads(self, x: &'a Tensor, heads: Heads, tokens: usize) -> Self {
+    pub fn heads(self, x: &'a Tensor, heads: HeadLayout, tokens: usize) -> Self {
         self.arg(Arg::Heads(x, heads, tokens))
     }
 

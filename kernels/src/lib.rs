@@ -1,10 +1,12 @@
 //! One folder per op: its formula, its kernels at the levels that have them, and their tests.
 //!
-//! In each folder, `mod.rs` states the formula and the cost. It has a module for each level, whose public function checks
-//! the operands, opens the trace's span, and runs the launch or the twin on a CPU. `level3.ptx` and `level4.cu` are
-//! kernels, and `level3.rs` and `level4.rs` launch them. A level with several kernels has a folder, such as
-//! `linear/level4`, whose `mod.rs` has that function. `cpu.rs` or `cpu/` holds the same ideas on a CPU. `tests.rs` checks all of them against an oracle in f64, and `calls.rs` lists calls for
-//! the examples `cases` and `counters` and for the comparison of all levels.
+//! In each folder, `mod.rs` states the formula and the cost. It has a module for each level, whose public
+//! function checks the operands, opens the trace's span, and runs the launch or the twin on a CPU.
+//! `level3.ptx` and `level4.cu` are kernels, and `level3.rs` and `level4.rs` launch them. A level with several
+//! kernels has a folder, such as `linear/level4`, whose `mod.rs` has that function. Where the module `level3` is in
+//! `mod.rs`, the file `level3.rs` is the module `level3_launch`. `cpu.rs` or `cpu/` holds the
+//! same ideas on a CPU. `tests.rs` checks all of them against an oracle in f64, and `calls.rs` lists calls for the
+//! examples `cases` and `counters` and for the comparison of all levels.
 //!
 //! A new op needs three lines in this file: its module, a line in [`for_each_function!`], and a line in `calls`.
 //! [`level3`], [`level4`] and [`level5`] export the functions of a level.
@@ -19,9 +21,11 @@ pub mod dispatch;
 pub mod edge_attention;
 pub mod element;
 pub mod embedding;
+pub mod encoder_pass;
 pub mod error;
 pub mod functions;
 pub mod gelu;
+pub mod graph_pass;
 pub mod launch;
 pub mod layer_norm;
 pub mod level3;
@@ -42,8 +46,8 @@ mod testing;
 pub mod without;
 pub mod worklogs;
 
-/// Calls `$macro!` with every narrow function that all levels have: its folder, its name, its arguments with their types, and
-/// the modules whose kernels levels 3, 4 and 5 run. The result is a tensor.
+/// Calls `$macro!` with every narrow function that all levels have: its folder, its name, its arguments with their
+/// types, and the modules whose kernels levels 3, 4 and 5 run. The result is a tensor.
 #[macro_export]
 macro_rules! for_each_function {
     ($macro:ident) => {
@@ -94,6 +98,7 @@ pub fn calls() -> calls::List {
         attention::calls::add,
         edge_attention::calls::add,
         embedding::calls::add,
+        encoder_pass::calls::add,
         gelu::calls::add,
         layer_norm::calls::add,
         linear::calls::add,

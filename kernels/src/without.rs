@@ -27,6 +27,10 @@ pub enum Idea {
     FusedNorm,
     /// Rotation, append and attention of a decode step in one launch of clusters. Without it, two or three launches.
     OneLaunchAttention,
+    /// All of a graph transformer in one launch. Without it, one launch or a few per op.
+    GraphPass,
+    /// The blocks of the vision transformer `s16` in kernels of their own. Without it, those of each op.
+    EncoderPass,
     /// Programmatic dependent launch. Without it, a kernel starts when the one before has ended.
     Overlap,
 }
@@ -36,7 +40,7 @@ static LEFT_OUT: AtomicU16 = AtomicU16::new(0);
 
 impl Idea {
     /// All ideas, those of whole passes first.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Dispatch,
         Self::Graph,
         Self::Tf32x3,
@@ -46,6 +50,8 @@ impl Idea {
         Self::LoadsInFlight,
         Self::FusedNorm,
         Self::OneLaunchAttention,
+        Self::GraphPass,
+        Self::EncoderPass,
         Self::Overlap,
     ];
 
@@ -61,6 +67,8 @@ impl Idea {
             Self::LoadsInFlight => "loads-in-flight",
             Self::FusedNorm => "fused-norm",
             Self::OneLaunchAttention => "one-launch-attention",
+            Self::GraphPass => "graph-pass",
+            Self::EncoderPass => "encoder-pass",
             Self::Overlap => "overlap",
         }
     }
@@ -148,14 +156,19 @@ mod tests {
         names.extend(rms_norm::level5::REGISTRY.entries.iter().map(|e| e.name));
         names.extend(layer_norm::level5::REGISTRY.entries.iter().map(|e| e.name));
         names.extend(attention::level5::REGISTRY.entries.iter().map(|e| e.name));
-        names.extend(attention::level5::STEPS.entries.iter().map(|e| e.name));
+        names.extend(
+            attention::level5::STEP_REGISTRY
+                .entries
+                .iter()
+                .map(|e| e.name),
+        );
         let of = |idea: Idea| {
             let of_it = |name: &&&str| Idea::of_kernel(name) == Some(idea);
             names.iter().filter(of_it).count()
         };
         assert_eq!(
             Idea::ALL.map(of),
-            [0, 0, 5, 3, 3, 2, 1, 0, 1, 0],
+            [0, 0, 5, 3, 3, 2, 1, 0, 1, 0, 0, 0],
             "{names:?}"
         );
         let mut of_level_4 = names.iter().filter(|name| name.contains("level4"));

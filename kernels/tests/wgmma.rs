@@ -70,6 +70,9 @@ fn what_is_in_flight_is_left_alone() {
     let ops = Path::new(env!("CARGO_MANIFEST_DIR")).join("generated");
     for (file, kernels) in [
         ("attention/level5/tile_wgmma.sm_90a.ptx", 2),
+        ("encoder_pass/level5/attention.sm_90a.ptx", 1),
+        ("encoder_pass/level5/matmul.sm_90a.ptx", 4),
+        ("graph_pass/level5.sm_90a.ptx", 1),
         ("linear/level5/wgmma.sm_90a.ptx", 6),
     ] {
         let text = std::fs::read_to_string(ops.join(file)).expect("PTX");

@@ -4,7 +4,7 @@ use candle_core::{Result, Tensor};
 use models::trace::{Needs, needs, span};
 use models::{
     CacheShape, Csr, Heads, KvCache, Linear, Norm, Ops, Rope, Sampling, Segments, Weight,
-    for_each_op,
+    WholePass, for_each_op,
 };
 
 use crate::{Level, costs};
@@ -34,6 +34,9 @@ macro_rules! costed {
         })*
     };
 }
+
+/// Op by op, so that each says what it needs.
+impl WholePass for Costed {}
 
 impl Ops for Costed {
     fn level(&self) -> u8 {

@@ -4,7 +4,7 @@ use candle_core::{Result, Tensor};
 use data::BadInput;
 use models::{
     CacheShape, Csr, Heads, KvCache, Linear, Norm, Ops, Rope, Sampling, Segments, Weight,
-    for_each_op,
+    WholePass, for_each_op,
 };
 
 use crate::{Level, Name, one_of, own};
@@ -92,6 +92,9 @@ macro_rules! forward {
         })*
     };
 }
+
+/// Op by op, so that those that are swapped run.
+impl WholePass for Swap {}
 
 impl Ops for Swap {
     fn level(&self) -> u8 {

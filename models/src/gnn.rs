@@ -12,7 +12,8 @@ use data::features::{edge_features, node_features};
 
 use crate::config::ConfigFile;
 use crate::layers::{layer_norm, linear, stacked};
-use crate::{Csr, Heads, Linear, Norm, Ops, Segments, Weight};
+use crate::whole_pass::{GraphBlock, GraphPass};
+use crate::{Csr, GraphSizes, Heads, Linear, Norm, Ops, Segments, Weight};
 
 /// Where the tensors of the layers are, each below its number.
 pub const LAYERS: &str = "blocks";
@@ -119,6 +120,8 @@ pub struct GraphBatch {
     pub graph: Csr,
     /// Which node belongs to which graph.
     pub segments: Segments,
+    /// How large the graphs are.
+    pub sizes: GraphSizes,
 }
 
 impl GraphBatch {
@@ -129,6 +132,7 @@ impl GraphBatch {
             edges,
             graph: self.graph.clone(),
             segments: self.segments.clone(),
+            sizes: self.sizes,
         }
     }
 
@@ -184,6 +188,7 @@ impl GraphBatch {
         Ok(Self {
             edges: reorder(edge_features, &order)?,
             segments: Segments::new(num_graphs, batch, device)?,
+            sizes: GraphSizes::new(num_graphs, batch, edges)?,
             graph: csr,
             x,
         })
@@ -225,6 +230,17 @@ impl Block {
             up: linear(vb.pp("mlp.0"), f, c)?,
             down: linear(vb.pp("mlp.2"), c, f)?,
         })
+    }
+
+    fn borrow(&self) -> GraphBlock<'_> {
+        GraphBlock {
+            norm1: &self.norm1,
+            qkv_skip: &self.qkv_skip,
+            edge: &self.edge,
+            norm2: &self.norm2,
+            up: &self.up,
+            down: &self.down,
+        }
     }
 
     /// x (N, C) → (N, C)
@@ -272,8 +288,27 @@ impl GraphTransformer {
         &self.config
     }
 
+    /// All that a pass over `batch` reads.
+    fn graph_pass<'a>(&'a self, batch: &'a GraphBatch) -> GraphPass<'a> {
+        GraphPass {
+            x: &batch.x,
+            edges: &batch.edges,
+            graph: &batch.graph,
+            segments: &batch.segments,
+            sizes: batch.sizes,
+            proj_in: &self.proj_in,
+            blocks: self.blocks.iter().map(Block::borrow).collect(),
+            norm: &self.norm,
+            head: &self.head,
+            num_heads: self.config.num_attention_heads,
+        }
+    }
+
     /// Graphs of N nodes in all → logits (G, classes)
     pub fn forward(&self, ops: &dyn Ops, batch: &GraphBatch) -> Result<Tensor> {
+        if let Some(logits) = ops.graph_pass(&self.graph_pass(batch))? {
+            return Ok(logits);
+        }
         let mut x = ops.linear(&batch.x, &self.proj_in)?; // (N, C)
         for (i, block) in self.blocks.iter().enumerate() {
             let _part = trace::part(|| format!("block {i}"));

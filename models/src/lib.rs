@@ -10,6 +10,9 @@
 //! MLP's first layer; its second layer and residual. In the graph transformer it is four, because the attention adds the
 //! residual and has no projection after it.
 //!
+//! The graph transformer, and the blocks of the vision transformer, are first asked for as a whole ([`WholePass`]); most
+//! levels compute them call by call.
+//!
 //! **Architecture invariant:** this crate knows no level. [`Ops`] hides how an operation is
 //! computed; the caller decides which level computes it.
 
@@ -26,14 +29,16 @@ pub mod random;
 pub mod rope;
 pub mod sampling;
 pub mod vit;
+pub mod whole_pass;
 
 pub use cache::KvCache;
 pub use error::{Error, Result, bad_input};
 pub use gnn::GraphTransformer;
 pub use lm::LanguageModel;
-pub use operands::{Csr, Linear, Norm, Segments, Weight};
+pub use operands::{Csr, GraphSizes, Linear, Norm, Segments, Weight};
 pub use ops::{CacheShape, Heads, Ops};
 pub use rope::Rope;
 pub use sampling::Sampling;
 pub use trace;
 pub use vit::VisionTransformer;
+pub use whole_pass::{EncoderPass, GraphPass, WholePass};

@@ -153,7 +153,7 @@ impl LanguageModel {
         &self.device
     }
 
-    /// One empty cache a block, for `batch` sequences of at most `capacity` tokens.
+    /// One empty cache per block, for `batch` sequences of at most `capacity` tokens.
     pub fn new_caches(&self, ops: &dyn Ops, batch: usize, capacity: usize) -> Result<Vec<KvCache>> {
         ops.new_caches(&CacheShape {
             layers: self.blocks.len(),

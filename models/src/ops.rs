@@ -4,7 +4,7 @@ use std::any::Any;
 
 use candle_core::{DType, Device, Result, Tensor};
 
-use crate::{Csr, KvCache, Linear, Norm, Rope, Sampling, Segments, Weight};
+use crate::{Csr, KvCache, Linear, Norm, Rope, Sampling, Segments, Weight, WholePass};
 
 /// How a projection to queries, keys and values is cut into heads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,13 +83,15 @@ impl CacheShape {
 /// A block of the language model or the vision transformer is five calls: `norm_qkv`, an attention, `linear_residual`,
 /// `norm_swiglu` or `norm_gelu`, and `linear_residual`. A block of the graph transformer is four, because `edge_attention`
 /// adds the residual. A level decides how many launches each call is. Shapes: `B` sequences or images of `T` tokens with
-/// `C` channels, `H` query heads and `Hkv` key and value heads of `D` channels, `F` channels inside the MLP, `N` nodes,
-/// `E` edges, `G` graphs. Operands are all f32 or all bf16.
+/// `C` channels, `H` query heads and `Hkv` key and value heads of `D` channels, `F` channels inside the MLP, `V` tokens
+/// in the vocabulary, `S` positions in a cache, patches of `P`×`P` pixels, `N` nodes, `E` edges with `Fe` features each,
+/// `G` graphs. A matmul has `K` columns of x and `N` output features. Operands are all f32 or all bf16.
 ///
 /// **Architecture invariants:** no method has a default body: every level lists the same functions in this order, and the
 /// `diff` of two levels is the lesson. All levels give the same answer. The function whose kernel runs opens a
-/// [`crate::trace::span`] with the kernel's name and level.
-pub trait Ops: Send + Sync {
+/// [`crate::trace::span`] with the kernel's name and level. What one launch computes beyond a method is in [`WholePass`],
+/// whose methods do have default bodies: a level without such a launch says nothing.
+pub trait Ops: WholePass + Send + Sync {
     /// 1 for naive candle ops, and so on; 0 for a learner's own level.
     fn level(&self) -> u8;
 

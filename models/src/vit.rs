@@ -5,12 +5,16 @@
 //!
 //! The methods of `ops` are in `levels/levelN/src/ops.rs`, for each level N.
 
+use std::any::Any;
+use std::sync::OnceLock;
+
 use candle_core::{Result, Tensor};
 use candle_nn::VarBuilder;
 use data::BadInput;
 
 use crate::config::ConfigFile;
 use crate::layers::{layer_norm, linear, stacked};
+use crate::whole_pass::{EncoderBlock, EncoderPass};
 use crate::{Heads, Linear, Norm, Ops};
 
 /// Where the tensors of the layers are, each below its number.
@@ -148,6 +152,17 @@ impl Block {
         })
     }
 
+    fn borrow(&self) -> EncoderBlock<'_> {
+        EncoderBlock {
+            norm_before: &self.norm_before,
+            qkv: &self.qkv,
+            out: &self.out,
+            norm_after: &self.norm_after,
+            up: &self.up,
+            down: &self.down,
+        }
+    }
+
     /// x (B, T, C) → (B, T, C)
     fn forward(&self, ops: &dyn Ops, x: &Tensor, heads: Heads) -> Result<Tensor> {
         let (q, k, v) = ops.norm_qkv(x, &self.norm_before, &self.qkv, heads)?; // (B, T, H, D)
@@ -167,6 +182,7 @@ pub struct VisionTransformer {
     blocks: Vec<Block>,
     norm: Norm,   // (C)
     head: Linear, // (labels, C)
+    prepared: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 impl VisionTransformer {
@@ -191,6 +207,7 @@ impl VisionTransformer {
             norm: layer_norm(vit.pp("layernorm"), c, config.layer_norm_eps)?,
             head: linear(vb.pp("classifier"), config.labels.len(), c)?,
             config: config.clone(),
+            prepared: OnceLock::new(),
         })
     }
 
@@ -201,14 +218,32 @@ impl VisionTransformer {
 
     /// pixels (B, 3, S, S) → logits (B, labels)
     pub fn forward(&self, ops: &dyn Ops, pixels: &Tensor) -> Result<Tensor> {
-        let x = self.encode(ops, pixels, self.blocks.len())?; // (B, T, C)
+        let x = self.embed(ops, pixels)?; // (B, T, C)
+        let x = match ops.encoder_pass(&self.encoder_pass(&x))? {
+            Some(x) => x,
+            None => self.encode(ops, x, self.blocks.len())?,
+        };
         let class = x.narrow(1, 0, 1)?.squeeze(1)?.contiguous()?; // (B, C)
         ops.norm_linear(&class, &self.norm, &self.head) // (B, labels)
     }
 
-    /// The tokens after the first `blocks` blocks: (B, T, C).
-    fn encode(&self, ops: &dyn Ops, pixels: &Tensor, blocks: usize) -> Result<Tensor> {
-        let mut x = ops.patch_embed(pixels, &self.patch, &self.class, &self.positions)?; // (B, T, C)
+    /// The tokens of `pixels`: (B, T, C).
+    fn embed(&self, ops: &dyn Ops, pixels: &Tensor) -> Result<Tensor> {
+        ops.patch_embed(pixels, &self.patch, &self.class, &self.positions)
+    }
+
+    /// All that the blocks read, the first of them x (B, T, C).
+    fn encoder_pass<'a>(&'a self, x: &'a Tensor) -> EncoderPass<'a> {
+        EncoderPass {
+            x,
+            blocks: self.blocks.iter().map(Block::borrow).collect(),
+            num_heads: self.config.num_attention_heads,
+            prepared: &self.prepared,
+        }
+    }
+
+    /// x after the first `blocks` blocks: (B, T, C).
+    fn encode(&self, ops: &dyn Ops, mut x: Tensor, blocks: usize) -> Result<Tensor> {
         for (i, block) in self.blocks[..blocks].iter().enumerate() {
             let _part = trace::part(|| format!("block {i}"));
             x = block.forward(ops, &x, self.config.heads())?;
@@ -221,7 +256,7 @@ impl VisionTransformer {
     /// The attention of a level never leaves it, so the row is computed again from q and k.
     pub fn class_attention(&self, ops: &dyn Ops, pixels: &Tensor) -> Result<Tensor> {
         let last = self.blocks.len() - 1;
-        let x = self.encode(ops, pixels, last)?;
+        let x = self.encode(ops, self.embed(ops, pixels)?, last)?;
         let Block {
             norm_before, qkv, ..
         } = &self.blocks[last];

@@ -12,7 +12,7 @@ extern "C" __global__ void naive(float *c, const float *a, const float *b, int n
 
 constexpr int BM = 64, BN = 64, BK = 16, TM = 4, TN = 4;
 
-// A tile of 64×64 a block, 4×4 elements a thread, 256 threads.
+// A tile of 64×64 per block, 4×4 elements per thread, 256 threads.
 extern "C" __global__ void tiled(float *c, const float *a, const float *b, int n) {
     __shared__ float as[BK][BM], bs[BK][BN];
     int tx = threadIdx.x % 16, ty = threadIdx.x / 16;

@@ -5,11 +5,14 @@
 
 #[path = "cuda_graphs/decoder.rs"]
 mod decoder;
+#[path = "cuda_graphs/encoder.rs"]
+mod encoder;
 
 use candle_core::{DType, Device, Result, Tensor};
+use models::gnn::GraphBatch;
 use models::lm::Logits;
 use models::random::RandomWeights;
-use models::{Heads, LanguageModel, lm};
+use models::{GraphTransformer, Heads, LanguageModel, lm, presets};
 use replay::Replay;
 use tests::inputs::{Graphs, graph_transformer, rng, tokens, uniform, vision_transformer};
 
@@ -153,6 +156,40 @@ fn replays_are_forward_passes(level: u8) -> models::Result<()> {
     }
     assert_eq!(pictures.kernels().count(), 2, "one recording a shape");
     assert!(graphs.kernels().all(|kernels| kernels > 10));
+    Ok(())
+}
+
+/// On a Hopper, a pass over small graphs is one kernel, which finds its operands where they were.
+#[test]
+#[cfg_attr(
+    not(feature = "cuda"),
+    ignore = "needs a GPU: build with --features cuda"
+)]
+fn a_whole_pass_is_replayed() -> models::Result<()> {
+    let device = gpu()?;
+    let level5 = levels::level(5).expect("a level");
+    let config = presets::gnn("base").expect("a preset");
+    let weights = RandomWeights::weights(1, DType::BF16, &device);
+    let gnn = GraphTransformer::load(weights, &config)?;
+    let mut rng = rng(4);
+    let Graphs { edges, batch, .. } = Graphs::random(&mut rng, &[(5, 9), (32, 170), (1, 0)]);
+    let mut random = |rows, columns| {
+        let values = uniform(&mut rng, rows, columns);
+        Tensor::from_vec(values, (rows, columns), &device)?.to_dtype(DType::BF16)
+    };
+    let (x, features) = (random(38, 64)?, random(edges.len(), 16)?);
+    let batch = GraphBatch::new(x, &edges, &features, &batch, 3)?;
+    let mut replay = Replay::default();
+    for round in 0..5 {
+        let (x, features) = (random(38, 64)?, random(edges.len(), 16)?);
+        let forward = |x: &[Tensor]| gnn.forward(&*level5, &batch.with(x[0].clone(), x[1].clone()));
+        let found = values(&replay.run(&device, &[&x, &features], forward)?)?;
+        let expected = forward(&[x.clone(), features.clone()])?;
+        assert_eq!(found, values(&expected)?, "round {round}");
+    }
+    if kernels::dispatch::Facts::of(&device)?.has(kernels::dispatch::Feature::Wgmma) {
+        assert_eq!(replay.kernels().collect::<Vec<_>>(), [1]);
+    }
     Ok(())
 }
 

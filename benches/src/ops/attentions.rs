@@ -223,7 +223,7 @@ fn attention(bench: &mut impl Bench) -> Result<()> {
     Ok(())
 }
 
-/// `gnn.base`: 128 graphs of 32 nodes, four incoming edges a node. On a GPU one large graph, too, from level 3 on: `index_add`
+/// `gnn.base`: 128 graphs of 32 nodes, four incoming edges per node. On a GPU one large graph, too, from level 3 on: `index_add`
 /// of levels 1 and 2 goes over its edges one after the other, a second a call.
 fn edge_attention(bench: &mut impl Bench) -> Result<()> {
     let mut rng = ChaCha8Rng::seed_from_u64(0);

@@ -39,7 +39,7 @@ pub fn draw() -> Canvas {
     let mut canvas = Canvas::new(
         "csr",
         330.,
-        "A graph in CSR form, a warp a node",
+        "A graph in CSR form, one warp per node",
         "A graph of 6 nodes and 13 edges. row_ptr says where the incoming edges of each node begin in col_idx, which holds \
          their sources. Below, each node's warp takes its edges in turn: the node with five edges takes five turns, the \
          one without edges none.",
@@ -120,7 +120,7 @@ fn warps(canvas: &mut Canvas, row_ptr: &[usize], col_idx: &[usize]) {
     canvas.text(
         [LEFT, 172.],
         "strong",
-        "a warp a node: its turns, each reads k and v of one source",
+        "one warp per node: each turn reads k and v of one source",
     );
     for node in 0..NODES {
         let y = 184. + node as f64 * 24.;

@@ -114,3 +114,83 @@ impl Segments {
         })
     }
 }
+
+/// How large the graphs of a batch are, counted on the host when the batch is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GraphSizes {
+    /// Nodes of the graph that has the most.
+    pub max_nodes: usize,
+    /// Edges into the graph that has the most.
+    pub max_edges: usize,
+    /// Whether no edge leads from one graph to another.
+    pub are_separate: bool,
+}
+
+impl GraphSizes {
+    /// Counts `edges` (source, destination) between nodes whose graphs are `index`, each below `num_graphs`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for an edge to a missing node, or a node of a missing graph.
+    pub fn new(num_graphs: usize, index: &[u32], edges: &[[u32; 2]]) -> Result<Self> {
+        let (mut nodes, mut into) = (vec![0usize; num_graphs], vec![0usize; num_graphs]);
+        for &g in index {
+            let missing = || Error::invalid("batch", format!("graphs below {num_graphs}"), g);
+            *nodes.get_mut(g as usize).ok_or_else(missing)? += 1;
+        }
+        let mut are_separate = true;
+        for (e, edge) in edges.iter().enumerate() {
+            let graph_of = |end: usize| index.get(edge[end] as usize).copied();
+            let (Some(from), Some(to)) = (graph_of(0), graph_of(1)) else {
+                let expected = format!("nodes below {}", index.len());
+                return Err(Error::invalid(
+                    format!("edge {e}"),
+                    expected,
+                    format!("{edge:?}"),
+                ));
+            };
+            into[to as usize] += 1;
+            are_separate &= from == to;
+        }
+        let most = |counts: Vec<usize>| counts.into_iter().max().unwrap_or(0);
+        Ok(Self {
+            max_nodes: most(nodes),
+            max_edges: most(into),
+            are_separate,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_graph_is_counted() -> Result<()> {
+        let sizes = |max_nodes, max_edges, are_separate| GraphSizes {
+            max_nodes,
+            max_edges,
+            are_separate,
+        };
+        let batch = [0, 0, 2, 2, 2]; // graph 1 has no nodes
+        let edges = [[0, 1], [1, 0], [1, 1], [2, 4], [0, 1]];
+        assert_eq!(GraphSizes::new(3, &batch, &edges)?, sizes(3, 4, true));
+        assert_eq!(GraphSizes::new(3, &batch, &[[0, 2]])?, sizes(3, 1, false));
+        assert_eq!(GraphSizes::new(3, &batch, &[[4, 0]])?, sizes(3, 1, false));
+        assert_eq!(GraphSizes::new(3, &batch, &[])?, sizes(3, 0, true));
+        assert_eq!(GraphSizes::new(0, &[], &[])?, sizes(0, 0, true));
+        Ok(())
+    }
+
+    #[test]
+    fn missing_nodes_and_graphs_are_named() {
+        let error = |num_graphs, batch: &[u32], edges: &[[u32; 2]]| {
+            GraphSizes::new(num_graphs, batch, edges)
+                .expect_err("something is missing")
+                .to_string()
+        };
+        let expected = "edge 1: expected nodes below 2, found [0, 2]";
+        assert_eq!(error(1, &[0, 0], &[[0, 1], [0, 2]]), expected);
+        let expected = "batch: expected graphs below 1, found 1";
+        assert_eq!(error(1, &[0, 1], &[]), expected);
+    }
+}

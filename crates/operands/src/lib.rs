@@ -2,16 +2,19 @@
 //! graphs.
 //!
 //! The models build these values when they load, and every level reads the same ones. A [`Weight`] also holds
-//! the packed forms that levels make of it.
+//! the packed forms that levels make of it. [`GraphPass`] and
+//! [`EncoderPass`] borrow all operands of a whole pass.
 
 mod error;
 mod graph;
 mod linear;
 mod norm;
+mod pass;
 mod weight;
 
 pub use error::Error;
-pub use graph::{Csr, Segments};
+pub use graph::{Csr, GraphSizes, Segments};
 pub use linear::Linear;
 pub use norm::Norm;
+pub use pass::{EncoderBlock, EncoderPass, GraphBlock, GraphPass};
 pub use weight::Weight;

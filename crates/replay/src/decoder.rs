@@ -300,7 +300,7 @@ impl Decoder {
         let recorded = &self.recorded[&bucket];
         self.chosen = None;
         recorded.graph.launch()?;
-        self.position.advanced(1);
+        self.position.note_advanced(1);
         Ok(recorded.logits.clone())
     }
     // ANCHOR_END: step

@@ -11,7 +11,7 @@ use crate::Worklog;
 pub struct Times {
     /// Name of the GPU.
     pub name: String,
-    /// A row a step, and rows of what they are compared with.
+    /// A row per step, and rows of what they are compared with.
     pub rows: Vec<Row>,
 }
 

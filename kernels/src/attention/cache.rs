@@ -130,7 +130,7 @@ impl Cache {
         }
         match &self.store {
             Store::Tensors { keys, values } => Ok((keys.clone(), values.clone())),
-            Store::Host(_) => crate::element::dispatch!("cache", self.dtype, copies(self)),
+            Store::Host(_) => crate::element::by_element!("cache", self.dtype, copies(self)),
         }
     }
 

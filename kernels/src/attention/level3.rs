@@ -17,18 +17,18 @@ const SHARED: usize = 64 << 10;
 /// Threads of a block, and keys of a tile.
 const THREADS: usize = 128;
 
-/// Floats of shared memory in addition to the scores: a query and a tile of keys.
-fn rest(head_dim: usize) -> usize {
+/// Floats of shared memory for a query and a tile of keys; the scores follow them.
+fn query_and_tile(head_dim: usize) -> usize {
     head_dim.next_multiple_of(32) + THREADS * 33
 }
 
 /// Keys whose scores fit in shared memory.
 pub(super) fn most_keys(head_dim: usize) -> usize {
-    (SHARED / size_of::<f32>()).saturating_sub(rest(head_dim))
+    (SHARED / size_of::<f32>()).saturating_sub(query_and_tile(head_dim))
 }
 
 pub(super) fn launch(params: &Params) -> Result<Tensor> {
-    let bytes = size_of::<f32>() * (rest(params.head_dim) + params.keys);
+    let bytes = size_of::<f32>() * (query_and_tile(params.head_dim) + params.keys);
     if bytes > SHARED {
         let keys = most_keys(params.head_dim);
         let expected = format!("at most {keys} keys, whose scores fit in shared memory");
@@ -88,7 +88,7 @@ mod tests {
                 let reading = Launch::new(&READING_VERSION, "attention_f32_level3")
                     .grid(t, heads, batch)
                     .block(THREADS, 1, 1)
-                    .smem(size_of::<f32>() * (rest(d) + t));
+                    .smem(size_of::<f32>() * (query_and_tile(d) + t));
                 params.arguments(reading).write(&cuda).launch()?;
                 launch(&params)
             });

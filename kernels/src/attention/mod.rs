@@ -30,7 +30,7 @@ use candle_core::{DType, Result, Tensor};
 use trace::span;
 
 use crate::cost::Cost;
-use crate::element::dispatch;
+use crate::element::by_element;
 use crate::launch::on_cpu;
 use crate::rope;
 
@@ -88,13 +88,14 @@ pub mod level3 {
     /// softmax(q·kᵀ/√D)·v over the keys `0..=position + t` of the cache: q (B, T, H, D) → (B, T, H·D)
     ///
     /// # Errors
-    /// When shapes, dtypes or devices do not agree.
+    /// When q and the cache do not agree in shape, dtype or device, q is not contiguous, H is no multiple of Hkv, the
+    /// cache has fewer than position + T positions, or, on a GPU, the scores of a query do not fit in shared memory.
     pub fn causal_attention(q: &Tensor, cache: &Cache, position: usize) -> Result<Tensor> {
         const KERNEL: &str = "causal_attention_level3";
         let _span = span(KERNEL);
         if on_cpu(q.device()) {
             params::check_causal(KERNEL, q, cache, position)?;
-            return dispatch!(
+            return by_element!(
                 "causal_attention_level3",
                 q.dtype(),
                 cpu::level3::causal_attention(q, cache, position)
@@ -103,15 +104,17 @@ pub mod level3 {
         level3_launch::launch(&Params::causal(KERNEL, q, cache, position)?)
     }
 
-    /// softmax(q·kᵀ/√D)·v: q (B, T, H, D), k and v (B, T, Hkv, D) → (B, T, H·D)
+    /// softmax(q·kᵀ/√D)·v: q (B, T, H, D), k and v (B, T, Hkv, D) → (B, T, H·D). Tokens and sequences may be strided.
     ///
     /// # Errors
-    /// When shapes, strides, dtypes or devices do not agree.
+    /// When shapes, strides of k and v, or devices do not agree, operands are not all f32 or all bf16, the heads and
+    /// channels of one are not contiguous, H is no multiple of Hkv, or, on a GPU, the scores of a query do not fit in
+    /// shared memory.
     pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
         let _span = span("attention_level3");
         let params = Params::full("attention_level3", q, k, v)?;
         if on_cpu(q.device()) {
-            return dispatch!(
+            return by_element!(
                 "attention_level3",
                 q.dtype(),
                 cpu::level3::attention(q, k, v)

@@ -7,3 +7,28 @@ __device__ __forceinline__ unsigned cluster_rank() {
   asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
   return rank;
 }
+
+// Says that this thread has arrived at the barrier of the cluster, or waits for all. cluster_start orders nothing: the
+// blocks have to run before another one writes into their memory. After cluster_arrive, what was written there can be read.
+__device__ __forceinline__ void cluster_start() { asm volatile("barrier.cluster.arrive.relaxed.aligned;"); }
+__device__ __forceinline__ void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
+__device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
+
+// Writes x to the place of `p`, in shared memory, in the block of this rank.
+__device__ __forceinline__ void store_remote(float *p, unsigned rank, float x) {
+  unsigned at = unsigned(__cvta_generic_to_shared(p));
+  asm volatile("{ .reg .b32 remote;\n"
+               "  mapa.shared::cluster.u32 remote, %0, %1;\n"
+               "  st.shared::cluster.f32 [remote], %2; }" ::"r"(at),
+               "r"(rank), "f"(x)
+               : "memory");
+}
+
+// The same for 16 bytes at an address as shared_address gives it.
+__device__ __forceinline__ void store_remote(unsigned address, unsigned rank, const float (&x)[4]) {
+  asm volatile("{ .reg .b32 remote;\n"
+               "  mapa.shared::cluster.u32 remote, %0, %1;\n"
+               "  st.shared::cluster.v4.f32 [remote], {%2, %3, %4, %5}; }" ::"r"(address),
+               "r"(rank), "f"(x[0]), "f"(x[1]), "f"(x[2]), "f"(x[3])
+               : "memory");
+}

@@ -5,8 +5,8 @@
 // load16_at_once: the compiler may move other loads below the wait. What the kernels before wrote must not be loaded
 // through const T *__restrict__: such loads (ld.global.nc) may rise above the wait.
 //
-// Where let_next_start stands is measured. At the top, the next kernel has the most time to load its weights. After the
-// wait, these loads do not compete with this kernel's own. benches/NOTES.md has the times.
+// The place of let_next_start was chosen by measurement. At the top, the next kernel has the most time to load its weights.
+// After the wait, these loads do not compete with this kernel's own. benches/NOTES.md has the times.
 #pragma once
 
 #include "common/vector.cuh"
@@ -50,9 +50,22 @@ __device__ __forceinline__ float load_at_once(const bf16 *p) {
   return widen(x);
 }
 
-// Makes the first chunk depend on all. A sum that begins with the first chunk then begins when the last one is there, so
-// that the compiler has no reason to request a chunk only after it has used another one, each a trip to memory. `zero` has
-// to be 0, and the compiler must not know it.
+// Loads an element long before it is used. Without this the compiler would move the load to its use, where the thread
+// would wait for memory.
+__device__ __forceinline__ float load_early(const float *p) {
+  float x = *p;
+  asm volatile("" : "+f"(x));
+  return x;
+}
+__device__ __forceinline__ bf16 load_early(const bf16 *p) {
+  bf16 x = *p;
+  asm volatile("" : "+h"(x.bits));
+  return x;
+}
+
+// Delays the first use until all chunks have arrived: it ORs a zero made of all of them into chunk 0. So the compiler has
+// no reason to request a chunk only after it has used another one, each a trip to memory. `zero` has to be 0, and the
+// compiler must not know it.
 template <int N>
 __device__ __forceinline__ void await_all(uint4 (&chunks)[N], unsigned zero) {
   unsigned all = 0;
@@ -62,9 +75,9 @@ __device__ __forceinline__ void await_all(uint4 (&chunks)[N], unsigned zero) {
   chunks[0].x |= all, chunks[0].y |= all, chunks[0].z |= all, chunks[0].w |= all;
 }
 
-// load16_at_once of what the other warps of the SM load, too, such as x: through L1, so that L2 is asked once. A volatile
-// load goes to L2 each time, and of a row that all warps of the GPU read, a part of L2 would answer one warp after another.
-// The compiler may move it down: see await_all.
+// Loads 16 bytes through L1, for operands that the SM's other warps load, too, such as x: L2 is asked once. A volatile
+// load goes to L2 each time, where all warps of the GPU would wait for the few lines of one row. Unlike load16_at_once, the
+// compiler may move this load down: see await_all.
 __device__ __forceinline__ uint4 load16_through_l1(const void *p, bool inside) {
   uint4 x = make_uint4(0, 0, 0, 0);
   asm volatile("{ .reg .pred inside;\n"

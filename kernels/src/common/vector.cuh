@@ -104,7 +104,7 @@ __device__ __forceinline__ void store(T *p, const float (&x)[N]) {
   else store16(p, x);
 }
 
-// Whether an address is a multiple of BYTES, a power of two. The null pointer is.
+// Whether an address is a multiple of BYTES, a power of two. True for null.
 template <int BYTES = 16>
 __device__ __forceinline__ bool aligned(const void *p) {
   return reinterpret_cast<unsigned long long>(p) % BYTES == 0;

@@ -30,7 +30,7 @@ __device__ __forceinline__ float warp_max(float x) {
   return x;
 }
 
-// A barrier for the threads of one row, those with the same threadIdx.y: barrier threadIdx.y of the 16 that a block has.
+// A barrier for the threads of one row, those with the same threadIdx.y: row y uses barrier y of the block's 16.
 // Threads of other rows do not wait, and may have returned. A row of one warp needs no barrier, and a block has at most
 // four rows of several warps: 256 threads in all. The numbers are constants because ptxas reserves all 16 barriers of a
 // block for a number in a register: an SM then has room for 4 blocks on an H200, 2 on a T4, 1 on an RTX 30.

@@ -72,14 +72,16 @@ impl Facts {
         self.capability.is_some_and(|found| found >= capability)
     }
 
-    /// Whether the device has kernels for `dtype`: a GPU in f32 from 7.5 on and in bf16 if `bf16`, a CPU in
-    /// both.
-    pub fn computes(&self, dtype: DType, bf16: bool) -> bool {
-        match dtype {
-            DType::F32 => !self.is_gpu() || self.at_least((7, 5)),
-            DType::BF16 => !self.is_gpu() || bf16,
-            _ => false,
-        }
+    /// Whether the device has kernels for `dtype`: a GPU from 7.5 on and a CPU, in f32 and bf16.
+    pub fn computes(&self, dtype: DType) -> bool {
+        let is_element = matches!(dtype, DType::F32 | DType::BF16);
+        is_element && (!self.is_gpu() || self.at_least((7, 5)))
+    }
+
+    /// As [`computes`](Self::computes), for kernels that need a GPU's tensor cores in bf16.
+    pub fn computes_by_mma(&self, dtype: DType) -> bool {
+        let has_mma = dtype != DType::BF16 || !self.is_gpu() || self.has(Feature::Bf16);
+        has_mma && self.computes(dtype)
     }
 
     /// Returns the facts of `device`, or of the simulator while kernels are simulated; queried once.

@@ -292,7 +292,9 @@ mod tests {
                 crate::linear::level5::REGISTRY.named(kernel).is_some()
             }
             Op::Attention => crate::attention::level5::REGISTRY.named(kernel).is_some(),
-            Op::AttentionStep => crate::attention::level5::STEPS.named(kernel).is_some(),
+            Op::AttentionStep => crate::attention::level5::STEP_REGISTRY
+                .named(kernel)
+                .is_some(),
             Op::RmsNorm => crate::rms_norm::level5::REGISTRY.named(kernel).is_some(),
             Op::LayerNorm => crate::layer_norm::level5::REGISTRY.named(kernel).is_some(),
         }

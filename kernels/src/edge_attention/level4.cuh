@@ -305,9 +305,9 @@ __device__ void attend(const Params<T> &params) {
   extern __shared__ float4 shared[];
   __shared__ bool has_hub[WARPS];
   float *w_t = reinterpret_cast<float *>(shared);
-  int warp = threadIdx.x / WARP, heads_a_warp = WARP / params.lanes;
-  unsigned unit = blockIdx.x * WARPS * heads_a_warp + lane_id() / params.lanes;
-  NodeHead own(params, unit + warp * heads_a_warp);
+  int warp = threadIdx.x / WARP, heads_per_warp = WARP / params.lanes;
+  unsigned unit = blockIdx.x * WARPS * heads_per_warp + lane_id() / params.lanes;
+  NodeHead own(params, unit + warp * heads_per_warp);
   if (params.padded) load_w_t(params, w_t);
   bool any_hub = __any_sync(ALL_LANES, own.degree() > HUB && own.degree() <= MOST);
   if (lane_id() == 0) has_hub[warp] = any_hub;
@@ -320,7 +320,7 @@ __device__ void attend(const Params<T> &params) {
     bool together = round > 0;
     int owner = together ? round - 1 : warp;
     if (together && !has_hub[owner]) continue;
-    NodeHead at(params, unit + owner * heads_a_warp);
+    NodeHead at(params, unit + owner * heads_per_warp);
     bool mine = at.node < params.nodes && (at.degree() > HUB) == together && at.degree() <= MOST;
     Sums<V> sums = walk<ALIGNED, V, BATCH>(params, w_t, at, mine, together ? warp : 0, together ? WARPS : 1);
     if (together) sums = join(sums);

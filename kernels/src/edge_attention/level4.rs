@@ -106,13 +106,13 @@ impl Shares {
     }
 
     /// Heads that a warp has at once.
-    pub(super) fn heads_a_warp(self) -> usize {
+    pub(super) fn heads_per_warp(self) -> usize {
         WARP / self.lanes
     }
 
     /// Blocks for all heads of all nodes.
     pub(super) fn blocks(self, size: Size) -> usize {
-        (size.nodes * size.heads).div_ceil(WARPS * self.heads_a_warp())
+        (size.nodes * size.heads).div_ceil(WARPS * self.heads_per_warp())
     }
 
     /// Adds the block, its shared memory and the parameters up to the scale.

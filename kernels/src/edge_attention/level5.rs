@@ -20,7 +20,7 @@ pub(super) fn launch(params: &Params, size: Size) -> Result<Tensor> {
     let (dtype, shares) = (params.q.dtype(), Shares::of(size)?);
     let (chunks, groups) = (
         size.edges.div_ceil(CHUNK),
-        size.heads.div_ceil(shares.heads_a_warp()),
+        size.heads.div_ceil(shares.heads_per_warp()),
     );
     let y = output::tensor(
         (size.nodes, size.heads * size.head_dim),

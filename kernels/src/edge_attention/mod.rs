@@ -9,7 +9,7 @@
 //! lie together, and how far nodes are apart is a parameter of the kernels. The residual is contiguous.
 //!
 //! Level 3 projects every edge's features when it comes to the edge. Level 4 never does: by
-//! qᵢ·(Wₑe) = (Wₑᵀqᵢ)·e and Σα(Wₑe) = Wₑ(Σαe) the products with Wₑ are two a node.
+//! qᵢ·(Wₑe) = (Wₑᵀqᵢ)·e and Σα(Wₑe) = Wₑ(Σαe) there are two products with Wₑ per node.
 //!
 //! Tolerance: 1e-4 in f32, 2e-2 in bf16, of Σα(|v| + |Wₑ||e|) + |skip| + |residual|.
 
@@ -27,7 +27,7 @@ use operands::{Csr, Weight};
 use trace::{span, span_because};
 
 use crate::cost::Cost;
-use crate::element::{dispatch, same_dtype};
+use crate::element::{by_element, same_dtype};
 use crate::error::{mismatch, unsupported};
 use crate::launch::on_cpu;
 
@@ -175,7 +175,7 @@ pub mod level3 {
         };
         let size = params.check("edge_attention_level3")?;
         if on_cpu(q.device()) {
-            return dispatch!(
+            return by_element!(
                 "edge_attention_level3",
                 q.dtype(),
                 cpu::level3::edge_attention(&params, size)
@@ -222,7 +222,7 @@ pub mod level4 {
     /// The same, of parameters that have been checked.
     pub(super) fn run(params: &Params, size: Size) -> Result<Tensor> {
         if on_cpu(params.q.device()) {
-            return dispatch!(
+            return by_element!(
                 "edge_attention_level4",
                 params.q.dtype(),
                 cpu::level4::edge_attention(params, size)

@@ -3,7 +3,7 @@
 use candle_core::{Result, Tensor};
 
 use crate::element::by_dtype;
-use crate::launch::{Launch, Module, module, rows_a_block};
+use crate::launch::{Launch, Module, module, rows_per_block};
 use crate::output;
 
 static MODULE: Module = module!("embedding/level4", sm_75, sm_90);
@@ -26,7 +26,7 @@ pub(super) fn launch(
     let rows = ids.elem_count();
     let threads = (c * w.dtype().size_in_bytes()).div_ceil(BYTES);
     let threads = threads.next_power_of_two().clamp(32, THREADS);
-    let rows_a_block = rows_a_block(rows, threads);
+    let rows_per_block = rows_per_block(rows, threads);
     let entry = by_dtype(
         "embedding_level4",
         w.dtype(),
@@ -34,8 +34,8 @@ pub(super) fn launch(
         "embedding_bf16_level4",
     )?;
     Launch::new(&MODULE, entry)
-        .grid(rows.div_ceil(rows_a_block), 1, 1)
-        .block(threads, rows_a_block, 1)
+        .grid(rows.div_ceil(rows_per_block), 1, 1)
+        .block(threads, rows_per_block, 1)
         .programmatic()
         .read(ids)
         .constant(w)

@@ -16,7 +16,7 @@ use operands::Weight;
 use trace::span;
 
 use crate::cost::Cost;
-use crate::element::dispatch;
+use crate::element::by_element;
 use crate::error::mismatch;
 use crate::launch::on_cpu;
 
@@ -51,7 +51,7 @@ pub mod level3 {
         let w = w.tensor();
         let ((vocab, c), shape) = check("embedding_level3", ids, w)?;
         if on_cpu(w.device()) {
-            return dispatch!(
+            return by_element!(
                 "embedding_level3",
                 w.dtype(),
                 cpu::gather("embedding_level3", ids, w, shape)
@@ -74,7 +74,7 @@ pub mod level4 {
         let w = w.tensor();
         let ((vocab, c), shape) = check("embedding_level4", ids, w)?;
         if on_cpu(w.device()) {
-            return dispatch!(
+            return by_element!(
                 "embedding_level4",
                 w.dtype(),
                 cpu::gather("embedding_level4", ids, w, shape)

@@ -7,8 +7,8 @@ use std::sync::{Arc, LazyLock, RwLock};
 
 use candle_core::cuda_backend::WrapErr;
 use candle_core::cuda_backend::cudarc::driver::{
-    CudaContext, CudaFunction, CudaModule, CudaStream, DevicePtr, LaunchConfig, PushKernelArg,
-    SyncOnDrop, sys,
+    CudaContext, CudaFunction, CudaModule, CudaStream, DevicePtr, DeviceRepr, LaunchConfig,
+    PushKernelArg, SyncOnDrop, sys,
 };
 use candle_core::{CudaDevice, CudaStorage, DType, Device, Result, Storage, StorageRef, Tensor};
 use half::bf16;
@@ -16,6 +16,7 @@ use trace::Launched;
 
 use super::chain;
 use super::noted::launched;
+use super::structure::Structure;
 use super::tensor_map::{TensorMap, of_heads, of_matrix};
 use super::{Arg, Launch, Module, Target};
 use crate::error::mismatch;
@@ -49,6 +50,27 @@ enum Value {
     Map(TensorMap),
     U32(u32),
     F32(f32),
+    Struct(Box<Structure>),
+}
+
+// SAFETY: the driver copies the bytes of the kernel's parameter from its start, and it begins with them.
+unsafe impl DeviceRepr for Structure {}
+
+impl Value {
+    /// All of `fields` as one value.
+    fn structure(kernel: &str, fields: &[Self]) -> Result<Self> {
+        let mut all = Box::new(Structure::new());
+        for field in fields {
+            match field {
+                Self::Address(x) => all.push(kernel, &x.to_ne_bytes(), 8)?,
+                Self::Map(x) => all.push(kernel, &x.bytes(), 64)?,
+                Self::U32(x) => all.push(kernel, &x.to_ne_bytes(), 4)?,
+                Self::F32(x) => all.push(kernel, &x.to_ne_bytes(), 4)?,
+                Self::Struct(_) => return Err(mismatch(kernel, "fields", "a struct of its own")),
+            }
+        }
+        Ok(Self::Struct(all))
+    }
 }
 
 /// Launches on the stream of the tensors' device.
@@ -79,6 +101,9 @@ pub(super) fn execute(launch: &Launch) -> Result<()> {
             Arg::F32(x) => Value::F32(x),
             Arg::Null => Value::Address(0),
         });
+    }
+    if launch.is_struct {
+        values = vec![Value::structure(&launch.entry, &values)?];
     }
     let programmatic = launch.programmatic && loaded.can_overlap;
     if programmatic && chain::follows(&stream)? {
@@ -111,6 +136,7 @@ fn in_order(
             Value::Map(x) => builder.arg(x),
             Value::U32(x) => builder.arg(x),
             Value::F32(x) => builder.arg(x),
+            Value::Struct(x) => builder.arg(&**x),
         };
     }
     let [grid, block] = [launch.grid, launch.block].map(|[x, y, z]| (x, y, z));
@@ -141,6 +167,7 @@ fn overlapping(
             Value::Map(x) => (&raw mut *x).cast(),
             Value::U32(x) => (&raw mut *x).cast(),
             Value::F32(x) => (&raw mut *x).cast(),
+            Value::Struct(x) => (&raw mut **x).cast(),
         })
         .collect();
     let mut attributes = [sys::CUlaunchAttribute {

@@ -17,7 +17,7 @@ const THREADS: usize = 256;
 const MIN_BLOCKS: usize = 128;
 
 /// Returns the rows per block if a row takes `threads` threads. Few rows are spread over many blocks.
-pub fn rows_a_block(rows: usize, threads: usize) -> usize {
+pub fn rows_per_block(rows: usize, threads: usize) -> usize {
     (THREADS / threads).min(rows.div_ceil(MIN_BLOCKS)).max(1)
 }
 
@@ -37,12 +37,12 @@ fn register_threads(columns: usize, size: usize) -> usize {
 impl Launch<'_> {
     /// Sets grid and block for `rows` rows of `columns` elements of `size` bytes that fit in registers
     /// (`fits_in_registers`): one or several warps per row, and as many rows per block as fit.
-    pub fn register_rows(self, rows: usize, columns: usize, size: usize) -> Self {
+    pub fn rows_in_registers(self, rows: usize, columns: usize, size: usize) -> Self {
         self.rows(rows, register_threads(columns, size))
     }
 
     /// Sets grid and block for rows of any length, which a kernel reads from memory element by element.
-    pub fn memory_rows(self, rows: usize, columns: usize, size: usize) -> Self {
+    pub fn rows_from_memory(self, rows: usize, columns: usize, size: usize) -> Self {
         let threads = if (columns * size).is_multiple_of(CHUNK) {
             register_threads(columns, size)
         } else {
@@ -52,9 +52,9 @@ impl Launch<'_> {
     }
 
     fn rows(self, rows: usize, threads: usize) -> Self {
-        let rows_a_block = rows_a_block(rows, threads);
-        self.grid(rows.div_ceil(rows_a_block), 1, 1)
-            .block(threads, rows_a_block, 1)
+        let rows_per_block = rows_per_block(rows, threads);
+        self.grid(rows.div_ceil(rows_per_block), 1, 1)
+            .block(threads, rows_per_block, 1)
     }
 }
 

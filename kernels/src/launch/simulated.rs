@@ -69,6 +69,10 @@ pub(super) fn execute(launch: &Launch) -> Result<()> {
     let Some(options) = options() else {
         return Err(mismatch(&launch.entry, "a simulation", "none"));
     };
+    if launch.is_struct {
+        let expected = "a GPU: structs of arguments are not simulated";
+        return Err(mismatch(&launch.entry, expected, "the simulator"));
+    }
     let kernel = prepare(launch.module, &launch.entry)?;
     recorded::note(launch)?;
     repeat::note(launch)?;

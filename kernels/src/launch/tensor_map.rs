@@ -10,7 +10,7 @@ use candle_core::cuda_backend::WrapErr;
 use candle_core::cuda_backend::cudarc::driver::{DeviceRepr, sys};
 use candle_core::{DType, Result, Tensor};
 
-use super::Heads;
+use super::HeadLayout;
 use crate::error::mismatch;
 
 /// A tensor map, passed to a kernel by value.
@@ -19,6 +19,14 @@ pub struct TensorMap(sys::CUtensorMap);
 
 // SAFETY: it is the driver's own type for this parameter, plain words, which a kernel gets as they are.
 unsafe impl DeviceRepr for TensorMap {}
+
+impl TensorMap {
+    /// The bytes that a kernel gets.
+    pub fn bytes(&self) -> Vec<u8> {
+        let words = self.0.opaque.iter();
+        words.flat_map(|word| word.to_ne_bytes()).collect()
+    }
+}
 
 /// Encodes a contiguous bf16 tensor (…, columns) at `address` as a matrix, with boxes of this many rows and
 /// columns.
@@ -49,7 +57,7 @@ pub fn of_heads(
     kernel: &str,
     x: &Tensor,
     address: u64,
-    Heads { dims, steps }: Heads,
+    HeadLayout { dims, steps }: HeadLayout,
     tokens: usize,
 ) -> Result<TensorMap> {
     let [sequences, length, heads, channels] = dims;

@@ -27,7 +27,7 @@ pub(super) fn launch(
             "layer_norm_f32_level4",
             "layer_norm_bf16_level4",
         )?;
-        Launch::new(&MODULE, entry).register_rows(rows, c, size)
+        Launch::new(&MODULE, entry).rows_in_registers(rows, c, size)
     } else {
         let entry = by_dtype(
             "layer_norm_level4",
@@ -35,7 +35,7 @@ pub(super) fn launch(
             "layer_norm_f32_level4_fallback",
             "layer_norm_bf16_level4_fallback",
         )?;
-        Launch::new(&FALLBACK, entry).memory_rows(rows, c, size)
+        Launch::new(&FALLBACK, entry).rows_from_memory(rows, c, size)
     };
     launch
         .read(x)

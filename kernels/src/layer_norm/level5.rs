@@ -21,36 +21,38 @@ pub(super) const ENTRIES: [(&str, &str); 5] = [
 ];
 
 /// x, w, b and eps → y
-pub type Kernel = fn(&Tensor, &Tensor, &Tensor, f64) -> Result<Tensor>;
+pub type RunLayerNorm = fn(&Tensor, &Tensor, &Tensor, f64) -> Result<Tensor>;
 
 /// All kernels that compute layer norms. A kernel for another GPU is one more entry.
-pub static REGISTRY: Registry<Kernel> = Registry {
+pub static REGISTRY: Registry<RunLayerNorm> = Registry {
     entries: &[
         Entry {
             name: "layer_norm_level5",
             can: |p, facts| {
                 let is_narrow = narrow_row_variant(p.n, p.dtype.size_in_bytes()).is_some();
-                facts.is_gpu() && is_narrow && facts.computes(p.dtype, facts.at_least((7, 5)))
+                facts.is_gpu() && is_narrow && facts.computes(p.dtype)
             },
             run: narrow_rows_kernel,
         },
         Entry {
             name: "layer_norm_level4",
-            can: |p, facts| facts.computes(p.dtype, facts.at_least((7, 5))),
+            can: |p, facts| facts.computes(p.dtype),
             run: level4::layer_norm,
         },
         Entry {
             name: "layer_norm_level3",
-            can: |p, facts| facts.computes(p.dtype, facts.at_least((7, 5))),
+            can: |p, facts| facts.computes(p.dtype),
             run: level3::layer_norm,
         },
     ],
 };
 
-/// y = (x − mean(x))/√(var(x) + eps) ⊙ w + b over the last dimension, like x.
+/// (x − mean(x))/√(var(x) + eps) ⊙ w + b over the last dimension: x (…, C), w and b (C) → y with the shape and dtype
+/// of x
 ///
 /// # Errors
-/// When shapes, dtypes or devices do not agree, or no kernel can.
+/// When shapes or devices do not agree, operands are not all f32 or all bf16, one is not contiguous, or no
+/// kernel can.
 pub fn layer_norm(x: &Tensor, w: &Tensor, b: &Tensor, eps: f64) -> Result<Tensor> {
     let problem = Problem::of_rows(Op::LayerNorm, x)?;
     let picked = REGISTRY.pick(&problem, Facts::of(x.device())?)?;

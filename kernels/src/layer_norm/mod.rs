@@ -19,7 +19,7 @@ use trace::span;
 
 use crate::cost::Cost;
 use crate::cpu::norm_rows;
-use crate::element::dispatch;
+use crate::element::by_element;
 use crate::launch::on_cpu;
 
 /// x, w and b in, y out; per element an addition for the mean, a difference, a square and its addition for the
@@ -37,15 +37,16 @@ fn check(kernel: &str, x: &Tensor, w: &Tensor, b: &Tensor) -> Result<(usize, usi
 pub mod level3 {
     use super::*;
 
-    /// y = (x − mean(x))/√(var(x) + eps) ⊙ w + b over the last dimension, like x.
+    /// (x − mean(x))/√(var(x) + eps) ⊙ w + b over the last dimension: x (…, C), w and b (C) → y with the shape and
+    /// dtype of x
     ///
     /// # Errors
-    /// When shapes, dtypes or devices do not agree.
+    /// When shapes or devices do not agree, operands are not all f32 or all bf16, or one is not contiguous.
     pub fn layer_norm(x: &Tensor, w: &Tensor, b: &Tensor, eps: f64) -> Result<Tensor> {
         let _span = span("layer_norm_level3");
         let (rows, c) = check("layer_norm_level3", x, w, b)?;
         if on_cpu(x.device()) {
-            return dispatch!("layer_norm_level3", x.dtype(), cpu::level3(x, w, b, eps));
+            return by_element!("layer_norm_level3", x.dtype(), cpu::level3(x, w, b, eps));
         }
         level3_launch::launch(x, w, b, eps, rows, c)
     }
@@ -55,15 +56,16 @@ pub mod level3 {
 pub mod level4 {
     use super::*;
 
-    /// y = (x − mean(x))/√(var(x) + eps) ⊙ w + b over the last dimension, like x.
+    /// (x − mean(x))/√(var(x) + eps) ⊙ w + b over the last dimension: x (…, C), w and b (C) → y with the shape and
+    /// dtype of x
     ///
     /// # Errors
-    /// When shapes, dtypes or devices do not agree.
+    /// When shapes or devices do not agree, operands are not all f32 or all bf16, or one is not contiguous.
     pub fn layer_norm(x: &Tensor, w: &Tensor, b: &Tensor, eps: f64) -> Result<Tensor> {
         let _span = span("layer_norm_level4");
         let (rows, c) = check("layer_norm_level4", x, w, b)?;
         if on_cpu(x.device()) {
-            return dispatch!("layer_norm_level4", x.dtype(), cpu::level4(x, w, b, eps));
+            return by_element!("layer_norm_level4", x.dtype(), cpu::level4(x, w, b, eps));
         }
         level4_launch::launch(x, w, b, eps, rows, c)
     }

@@ -32,8 +32,8 @@ pub const TILES_BF16: [TileShape; 3] = [
     TileShape::new((32, 64), 128, 3 * 128 * 2),
 ];
 
-/// Blocks with which a tile is worth its size: about two for each of the 132 SMs of an H100 or H200. With fewer, a smaller tile, which
-/// computes less for each byte that it reads, wins by the SMs that it does not leave idle.
+/// Blocks from which on a tile is worth its size: about two for each of the 132 SMs of an H100 or H200. With fewer,
+/// a smaller tile is faster: it computes less for each byte that it reads, but leaves fewer SMs idle.
 const ENOUGH_BLOCKS: usize = 256;
 
 impl TileShape {

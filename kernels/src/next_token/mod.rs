@@ -19,7 +19,7 @@ use candle_core::{DType, Result, Tensor};
 use trace::span;
 
 use crate::cost::Cost;
-use crate::element::dispatch;
+use crate::element::by_element;
 use crate::error::{mismatch, unsupported};
 use crate::launch::on_cpu;
 
@@ -57,7 +57,7 @@ pub mod level4 {
         let _span = span("argmax_level4");
         let vocab = check("argmax_level4", logits)?;
         if on_cpu(logits.device()) {
-            return dispatch!("argmax_level4", logits.dtype(), cpu::argmax(logits));
+            return by_element!("argmax_level4", logits.dtype(), cpu::argmax(logits));
         }
         level4_launch::argmax_on_gpu(logits, vocab)
     }
@@ -75,7 +75,7 @@ pub mod level4 {
             return Err(mismatch("top_k_level4", "k of at least 1", k));
         }
         let tokens = if on_cpu(logits.device()) {
-            dispatch!(
+            by_element!(
                 "top_k_level4",
                 logits.dtype(),
                 cpu::top_k(logits, k, temperature)

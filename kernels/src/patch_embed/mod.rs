@@ -20,7 +20,7 @@ use operands::{Linear, Weight};
 use trace::span;
 
 use crate::cost::Cost;
-use crate::element::{dispatch, same_dtype};
+use crate::element::{by_element, same_dtype};
 use crate::error::mismatch;
 use crate::launch::on_cpu;
 use crate::output;
@@ -152,11 +152,12 @@ fn check(kernel: &str, pixels: &Tensor, w: &Tensor, added: Added) -> Result<Shap
 pub mod level3 {
     use super::*;
 
-    /// pixels (B, 3, H, W), patch with weight (C, 3, P, P) and bias (C), class (1, 1, C), positions (1, 1 + n, C)
-    /// → (B, 1 + n, C)
+    /// Projects the patches of images, puts the class token first and adds positions: pixels (B, 3, H, W), patch with
+    /// weight (C, 3, P, P) and bias (C), class (1, 1, C), positions (1, 1 + n, C) with n = H·W/P² → (B, 1 + n, C)
     ///
     /// # Errors
-    /// When shapes, dtypes or devices do not agree, or the projection has no bias.
+    /// When shapes or devices do not agree, H or W is no multiple of P, operands are not all f32 or all bf16, one is
+    /// not contiguous, or the projection has no bias.
     pub fn patch_embed(
         pixels: &Tensor,
         patch: &Linear,
@@ -169,7 +170,7 @@ pub mod level3 {
         let w = w.tensor();
         let shape = check(KERNEL, pixels, w, added)?;
         if on_cpu(pixels.device()) {
-            return dispatch!(
+            return by_element!(
                 "patch_embed_level3",
                 pixels.dtype(),
                 cpu::level3::patch_embed(pixels, w, added, shape)

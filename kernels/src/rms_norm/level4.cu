@@ -12,8 +12,8 @@
 //
 // Launch: a thread holds up to four chunks of 16 bytes of its row, so one warp holds a row of up to 512 columns of f32
 // or 1024 of bf16. A longer row is shared by 2, 4, 8 … warps, up to 16384 columns. Block (threads of a row, rows): one
-// row if there are at most 128, else up to eight rows of one warp, four of two, and so on. Every row is 16-byte
-// aligned; the host launches fallback.cu for all others.
+// row per block if x has at most 128 rows, else up to eight rows of one warp, four of two, and so on. Every row is
+// 16-byte aligned; the host launches fallback.cu for all others.
 //
 // To be faster: keep y on the chip for the matmul that reads it, in one launch with it.
 //

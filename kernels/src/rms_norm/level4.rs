@@ -20,7 +20,7 @@ pub(super) fn launch(x: &Tensor, w: &Tensor, eps: f64, rows: usize, c: usize) ->
             "rms_norm_f32_level4",
             "rms_norm_bf16_level4",
         )?;
-        Launch::new(&MODULE, entry).register_rows(rows, c, size)
+        Launch::new(&MODULE, entry).rows_in_registers(rows, c, size)
     } else {
         let entry = by_dtype(
             "rms_norm_level4",
@@ -28,7 +28,7 @@ pub(super) fn launch(x: &Tensor, w: &Tensor, eps: f64, rows: usize, c: usize) ->
             "rms_norm_f32_level4_fallback",
             "rms_norm_bf16_level4_fallback",
         )?;
-        Launch::new(&FALLBACK, entry).memory_rows(rows, c, size)
+        Launch::new(&FALLBACK, entry).rows_from_memory(rows, c, size)
     };
     launch
         .read(x)

@@ -21,36 +21,37 @@ pub(super) const ENTRIES: [(&str, &str); 5] = [
 ];
 
 /// x, w and eps → y
-pub type Kernel = fn(&Tensor, &Tensor, f64) -> Result<Tensor>;
+pub type RunRmsNorm = fn(&Tensor, &Tensor, f64) -> Result<Tensor>;
 
 /// All kernels that compute RMS norms. A kernel for another GPU is one more entry.
-pub static REGISTRY: Registry<Kernel> = Registry {
+pub static REGISTRY: Registry<RunRmsNorm> = Registry {
     entries: &[
         Entry {
             name: "rms_norm_level5",
             can: |p, facts| {
                 let is_narrow = narrow_row_variant(p.n, p.dtype.size_in_bytes()).is_some();
-                facts.is_gpu() && is_narrow && facts.computes(p.dtype, facts.at_least((7, 5)))
+                facts.is_gpu() && is_narrow && facts.computes(p.dtype)
             },
             run: narrow_rows_kernel,
         },
         Entry {
             name: "rms_norm_level4",
-            can: |p, facts| facts.computes(p.dtype, facts.at_least((7, 5))),
+            can: |p, facts| facts.computes(p.dtype),
             run: level4::rms_norm,
         },
         Entry {
             name: "rms_norm_level3",
-            can: |p, facts| facts.computes(p.dtype, facts.at_least((7, 5))),
+            can: |p, facts| facts.computes(p.dtype),
             run: level3::rms_norm,
         },
     ],
 };
 
-/// y = x/√(mean(x²) + eps) ⊙ w over the last dimension, like x.
+/// x/√(mean(x²) + eps) ⊙ w over the last dimension: x (…, C), w (C) → y with the shape and dtype of x
 ///
 /// # Errors
-/// When shapes, dtypes or devices do not agree, or no kernel can.
+/// When shapes or devices do not agree, operands are not all f32 or all bf16, one is not contiguous, or no
+/// kernel can.
 pub fn rms_norm(x: &Tensor, w: &Tensor, eps: f64) -> Result<Tensor> {
     let problem = Problem::of_rows(Op::RmsNorm, x)?;
     let picked = REGISTRY.pick(&problem, Facts::of(x.device())?)?;

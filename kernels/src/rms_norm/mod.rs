@@ -18,7 +18,7 @@ use trace::span;
 
 use crate::cost::Cost;
 use crate::cpu::norm_rows;
-use crate::element::dispatch;
+use crate::element::by_element;
 use crate::launch::on_cpu;
 
 /// x and w in, y out; per element a square, an addition and two multiplications.
@@ -35,15 +35,15 @@ fn check(kernel: &str, x: &Tensor, w: &Tensor) -> Result<(usize, usize)> {
 pub mod level3 {
     use super::*;
 
-    /// y = x/√(mean(x²) + eps) ⊙ w over the last dimension, like x.
+    /// x/√(mean(x²) + eps) ⊙ w over the last dimension: x (…, C), w (C) → y with the shape and dtype of x
     ///
     /// # Errors
-    /// When shapes, dtypes or devices do not agree.
+    /// When shapes or devices do not agree, operands are not all f32 or all bf16, or one is not contiguous.
     pub fn rms_norm(x: &Tensor, w: &Tensor, eps: f64) -> Result<Tensor> {
         let _span = span("rms_norm_level3");
         let (rows, c) = check("rms_norm_level3", x, w)?;
         if on_cpu(x.device()) {
-            return dispatch!("rms_norm_level3", x.dtype(), cpu::level3(x, w, eps));
+            return by_element!("rms_norm_level3", x.dtype(), cpu::level3(x, w, eps));
         }
         level3_launch::launch(x, w, eps, rows, c)
     }
@@ -53,15 +53,15 @@ pub mod level3 {
 pub mod level4 {
     use super::*;
 
-    /// y = x/√(mean(x²) + eps) ⊙ w over the last dimension, like x.
+    /// x/√(mean(x²) + eps) ⊙ w over the last dimension: x (…, C), w (C) → y with the shape and dtype of x
     ///
     /// # Errors
-    /// When shapes, dtypes or devices do not agree.
+    /// When shapes or devices do not agree, operands are not all f32 or all bf16, or one is not contiguous.
     pub fn rms_norm(x: &Tensor, w: &Tensor, eps: f64) -> Result<Tensor> {
         let _span = span("rms_norm_level4");
         let (rows, c) = check("rms_norm_level4", x, w)?;
         if on_cpu(x.device()) {
-            return dispatch!("rms_norm_level4", x.dtype(), cpu::level4(x, w, eps));
+            return by_element!("rms_norm_level4", x.dtype(), cpu::level4(x, w, eps));
         }
         level4_launch::launch(x, w, eps, rows, c)
     }

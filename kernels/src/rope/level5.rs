@@ -61,12 +61,16 @@ pub(crate) fn check(kernel: &str, step: &Step) -> Result<()> {
     rows.check(kernel, cache.inner, cache.host_position)
 }
 
-/// Level 4's rotation of a prompt, at a position that the host passes to the launch: q (B, T, H, D) and k (B, T, Hkv, D)
-/// are rotated, k and v are written at `position..` of the cache, and q is returned, contiguous. cos and sin (T, D/2)
-/// are of these positions.
+/// Level 4's rotation of a prompt, at a position that the host passes to the launch.
+///
+/// Rotates q (B, T, H, D) and k (B, T, Hkv, D), writes k and v at `position..` of the cache, and returns q,
+/// contiguous. cos and sin (T, D/2) are of these positions.
+///
+/// (x₁, x₂) → (x₁·cos − x₂·sin, x₂·cos + x₁·sin), where x₁ and x₂ are the halves of a head.
 ///
 /// # Errors
-/// When shapes, strides, dtypes or devices do not agree, or the cache has no room.
+/// When shapes, devices, or strides of k and v do not agree, D is odd, operands and cache are not all f32 or all
+/// bf16, heads and channels are not contiguous, or the cache has no room.
 pub fn rope_append(
     q: &Tensor,
     k: &Tensor,

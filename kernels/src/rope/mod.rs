@@ -20,7 +20,7 @@ use trace::span;
 
 use crate::attention::{Cache, strides};
 use crate::cost::Cost;
-use crate::element::{dispatch, same_dtype};
+use crate::element::{by_element, same_dtype};
 use crate::error::mismatch;
 use crate::launch::{Launch, on_cpu};
 
@@ -112,11 +112,14 @@ impl Params<'_> {
 pub mod level3 {
     use super::*;
 
-    /// Rotates q (B, T, H, D) and k (B, T, Hkv, D), writes k and v at `position..` of the cache, and returns
-    /// q, contiguous.
+    /// Rotates q (B, T, H, D) and k (B, T, Hkv, D), writes k and v at `position..` of the cache, and returns q,
+    /// contiguous. cos and sin (T, D/2) are of these positions.
+    ///
+    /// (x₁, x₂) → (x₁·cos − x₂·sin, x₂·cos + x₁·sin), where x₁ and x₂ are the halves of a head.
     ///
     /// # Errors
-    /// When shapes, strides, dtypes or devices do not agree, or the cache has no room.
+    /// When shapes, devices, or strides of k and v do not agree, D is odd, operands and cache are not all f32 or all
+    /// bf16, heads and channels are not contiguous, or the cache has no room.
     pub fn rope_append(
         q: &Tensor,
         k: &Tensor,
@@ -130,7 +133,7 @@ pub mod level3 {
         let x = Params { q, k, v, cos, sin };
         x.check("rope_append_level3", cache, position)?;
         if on_cpu(q.device()) {
-            return dispatch!(
+            return by_element!(
                 "rope_append_level3",
                 q.dtype(),
                 cpu::level3::rope_append(&x, cache, position)
@@ -144,11 +147,14 @@ pub mod level3 {
 pub mod level4 {
     use super::*;
 
-    /// Rotates q (B, T, H, D) and k (B, T, Hkv, D), writes k and v at `position..` of the cache, and returns
-    /// q, contiguous.
+    /// Rotates q (B, T, H, D) and k (B, T, Hkv, D), writes k and v at `position..` of the cache, and returns q,
+    /// contiguous. cos and sin (T, D/2) are of these positions.
+    ///
+    /// (x₁, x₂) → (x₁·cos − x₂·sin, x₂·cos + x₁·sin), where x₁ and x₂ are the halves of a head.
     ///
     /// # Errors
-    /// When shapes, strides, dtypes or devices do not agree, or the cache has no room.
+    /// When shapes, devices, or strides of k and v do not agree, D is odd, operands and cache are not all f32 or all
+    /// bf16, heads and channels are not contiguous, or the cache has no room.
     pub fn rope_append(
         q: &Tensor,
         k: &Tensor,
@@ -162,7 +168,7 @@ pub mod level4 {
         let x = Params { q, k, v, cos, sin };
         x.check("rope_append_level4", cache, position)?;
         if on_cpu(q.device()) {
-            return dispatch!(
+            return by_element!(
                 "rope_append_level4",
                 q.dtype(),
                 cpu::level4::rope_append(&x, cache, position)

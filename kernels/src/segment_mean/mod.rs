@@ -1,6 +1,6 @@
 //! y_g = mean of xᵢ over the nodes i of graph g; 0 for a graph without nodes.
 //!
-//! The readout that turns node features into one vector a graph: "How powerful are graph neural
+//! The readout that turns node features into one vector per graph: "How powerful are graph neural
 //! networks?", Xu et al. 2019, section 4. x (N, C) and y (G, C) are f32 or bf16; sums are in f32. Graphs are
 //! runs of nodes: graph g has nodes `offsets[g]..offsets[g + 1]` of [`Segments`].
 //!
@@ -18,7 +18,7 @@ use operands::Segments;
 use trace::span;
 
 use crate::cost::Cost;
-use crate::element::dispatch;
+use crate::element::by_element;
 use crate::error::mismatch;
 use crate::launch::on_cpu;
 
@@ -70,17 +70,17 @@ fn check(kernel: &str, x: &Tensor, segments: &Segments) -> Result<Size> {
 pub mod level3 {
     use super::*;
 
-    /// y (G, C); see [the formula](super).
+    /// Mean of x over the nodes of each graph: x (N, C) → (G, C); 0 for a graph without nodes.
     ///
     /// # Errors
-    /// When shapes, dtypes or devices do not agree.
+    /// When shapes or devices do not agree, offsets are not u32, or x is neither f32 nor bf16, or not contiguous.
     pub fn segment_mean(x: &Tensor, segments: &Segments) -> Result<Tensor> {
         let _span = span("segment_mean_level3");
         let size = check("segment_mean_level3", x, segments)?;
         let offsets = &segments.offsets;
         let dtype = x.dtype();
         if on_cpu(x.device()) {
-            return dispatch!("segment_mean_level3", dtype, cpu::level3(x, offsets, size));
+            return by_element!("segment_mean_level3", dtype, cpu::level3(x, offsets, size));
         }
         level3_launch::launch(x, offsets, size)
     }
@@ -90,17 +90,17 @@ pub mod level3 {
 pub mod level4 {
     use super::*;
 
-    /// y (G, C); see [the formula](super). Graphs of more than 512 nodes on average take a second launch, if C is a multiple
-    /// of 4.
+    /// Mean of x over the nodes of each graph: x (N, C) → (G, C); 0 for a graph without nodes. Graphs of more than
+    /// 512 nodes on average take a second launch, if C is a multiple of 4.
     ///
     /// # Errors
-    /// When shapes, dtypes or devices do not agree.
+    /// When shapes or devices do not agree, offsets are not u32, or x is neither f32 nor bf16, or not contiguous.
     pub fn segment_mean(x: &Tensor, segments: &Segments) -> Result<Tensor> {
         let _span = span("segment_mean_level4");
         let size = check("segment_mean_level4", x, segments)?;
         let offsets = &segments.offsets;
         if on_cpu(x.device()) {
-            return dispatch!(
+            return by_element!(
                 "segment_mean_level4",
                 x.dtype(),
                 cpu::level4(x, offsets, size)

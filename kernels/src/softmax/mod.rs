@@ -17,7 +17,7 @@ use trace::span;
 
 use crate::cost::Cost;
 use crate::cpu::rows;
-use crate::element::dispatch;
+use crate::element::by_element;
 use crate::launch::on_cpu;
 
 /// x in, y out; per element two multiplications, a comparison, a difference, an exponential and an addition.
@@ -29,15 +29,15 @@ pub fn cost(rows: usize, c: usize, dtype: DType) -> Cost {
 pub mod level3 {
     use super::*;
 
-    /// softmax(scale·x) over the last dimension, like x.
+    /// softmax(scale·x) over the last dimension: x (…, C) → y with the shape and dtype of x
     ///
     /// # Errors
-    /// When x is neither f32 nor bf16.
+    /// When x is neither f32 nor bf16, or not contiguous.
     pub fn softmax(x: &Tensor, scale: f64) -> Result<Tensor> {
         let _span = span("softmax_level3");
         let (rows, c) = rows(x)?;
         if on_cpu(x.device()) {
-            return dispatch!("softmax_level3", x.dtype(), cpu::level3(x, scale));
+            return by_element!("softmax_level3", x.dtype(), cpu::level3(x, scale));
         }
         level3_launch::launch(x, scale, rows, c)
     }
@@ -47,15 +47,15 @@ pub mod level3 {
 pub mod level4 {
     use super::*;
 
-    /// softmax(scale·x) over the last dimension, like x.
+    /// softmax(scale·x) over the last dimension: x (…, C) → y with the shape and dtype of x
     ///
     /// # Errors
-    /// When x is neither f32 nor bf16.
+    /// When x is neither f32 nor bf16, or not contiguous.
     pub fn softmax(x: &Tensor, scale: f64) -> Result<Tensor> {
         let _span = span("softmax_level4");
         let (rows, c) = rows(x)?;
         if on_cpu(x.device()) {
-            return dispatch!("softmax_level4", x.dtype(), cpu::level4(x, scale));
+            return by_element!("softmax_level4", x.dtype(), cpu::level4(x, scale));
         }
         level4_launch::launch(x, scale, rows, c)
     }

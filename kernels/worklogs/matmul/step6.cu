@@ -9,7 +9,7 @@
 constexpr unsigned BM = 128, BN = 128, BK = 16; // tiles: A has BM×BK, B has BK×BN, C has BM×BN
 constexpr unsigned TM = 8, TN = 8;              // rows and columns of C that a thread computes
 constexpr unsigned THREADS = BM / TM * (BN / TN);
-constexpr unsigned LOADS = BM * BK / 4 / THREADS; // of 16 bytes, for a thread's part of a tile
+constexpr unsigned LOADS = BM * BK / 4 / THREADS; // 16-byte loads per thread and tile
 static_assert(BM == BN, "as many for each tile");
 
 // Four elements of row `row` from column `col`; zeros outside a matrix of `rows` and `cols`.

@@ -4,14 +4,14 @@
 //   - Rows of As have 4 words more than they need, so that the rows that a warp stores to begin in other banks.
 //   - A thread computes four groups of 4×4 elements, half a tile apart, where it had one of 8×8. Neighbouring threads
 //     then read neighbouring groups of 16 bytes. With 8×8, they were 32 bytes apart: half of the banks.
-//   - A warp is 4×8 threads of the tile where it was 2×16: for each k it reads 12 groups of 16 bytes where it read 18.
+//   - A warp is 4×8 threads of the tile where it was 2×16: for each k it reads 24 groups of 16 bytes where it read 36.
 //
 // Launch: a block of 256 threads for 128×128 elements of C.
 
 constexpr unsigned BM = 128, BN = 128, BK = 16; // tiles: A has BM×BK, B has BK×BN, C has BM×BN
 constexpr unsigned TM = 8, TN = 8;              // rows and columns of C that a thread computes
 constexpr unsigned THREADS = BM / TM * (BN / TN);
-constexpr unsigned LOADS = BM * BK / 4 / THREADS; // of 16 bytes, for a thread's part of a tile
+constexpr unsigned LOADS = BM * BK / 4 / THREADS; // 16-byte loads per thread and tile
 static_assert(BM == BN, "as many for each tile");
 
 // Four elements of row `row` from column `col`; zeros outside a matrix of `rows` and `cols`.

@@ -9,7 +9,7 @@
 constexpr unsigned BM = 128, BN = 128, BK = 16; // tiles: A has BM×BK, B has BK×BN, C has BM×BN
 constexpr unsigned TM = 8, TN = 8;              // rows and columns of C that a thread computes
 constexpr unsigned THREADS = BM / TM * (BN / TN);
-constexpr unsigned LOADS = BM * BK / 4 / THREADS; // of 16 bytes, for a thread's part of a tile
+constexpr unsigned LOADS = BM * BK / 4 / THREADS; // 16-byte loads per thread and tile
 static_assert(BM == BN, "as many for each tile");
 
 // Four elements of row `row` from column `col`; zeros outside a matrix of `rows` and `cols`.
@@ -47,8 +47,8 @@ matmul_step8(const float *A, const float *B, float *C, unsigned M, unsigned N, u
             As[now][ax + 3][ay + i * AY] = a4[i].w;
             *reinterpret_cast<float4 *>(&Bs[now][by + i * BY][bx]) = b4[i];
         }
-        // One barrier is enough: a thread stores into this buffer again after the next one, and no thread gets there
-        // before it has read this buffer.
+        // One barrier per step is enough. The next store into this buffer comes after the next step's barrier, and a
+        // thread arrives there only when it has read this buffer.
         __syncthreads();
         for (unsigned i = 0; i < LOADS; i++) {
             a4[i] = load4(A, row0 + ay + i * AY, k0 + BK + ax, M, K);

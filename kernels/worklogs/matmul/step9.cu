@@ -2,7 +2,7 @@
 //
 // Against step 8: one instruction of a warp multiplies 16×8 elements of A with 8×8 of B, 1024 multiply-adds, where an
 // FFMA makes 32. It takes TF32: f32 with 10 of the 23 bits of the mantissa. Each element is rounded to it, by a
-// relative error of at most 2^-11; products and sums are f32. Steps 1 to 8 are more exact.
+// relative error of at most 2^-11; sums keep f32's bits, cut off, not rounded. Steps 1 to 8 are more exact.
 //
 // The hardware fixes which lane holds which element of a fragment ("PTX ISA", mma.m16n8k8 with .tf32):
 //     A: rows lane/4 and lane/4 + 8, columns lane%4 and lane%4 + 4.   B: rows lane%4 and lane%4 + 4, column lane/4.
@@ -14,7 +14,7 @@
 constexpr unsigned BM = 128, BN = 128, BK = 16; // tiles: A has BM×BK, B has BK×BN, C has BM×BN
 constexpr unsigned WM = 64, WN = 32;            // rows and columns of C that a warp computes
 constexpr unsigned THREADS = BM / WM * (BN / WN) * 32;
-constexpr unsigned LOADS = BM * BK / 4 / THREADS; // of 16 bytes, for a thread's part of a tile
+constexpr unsigned LOADS = BM * BK / 4 / THREADS; // 16-byte loads per thread and tile
 static_assert(BM == BN, "as many for each tile");
 
 // Four elements of row `row` from column `col`; zeros outside a matrix of `rows` and `cols`.

@@ -5,7 +5,7 @@
 
 use candle_core::{D, DType, Result, Tensor, bail};
 use models::{
-    CacheShape, Csr, Heads, KvCache, Linear, Norm, Ops, Rope, Sampling, Segments, Weight,
+    CacheShape, Csr, Heads, KvCache, Linear, Norm, Ops, Rope, Sampling, Segments, Weight, WholePass,
 };
 
 use crate::span;
@@ -17,6 +17,8 @@ pub struct Level1;
 /// Keys and values of one layer so far, both (B, S, Hkv, D); none before the first token.
 #[derive(Default)]
 pub struct Cache(Option<(Tensor, Tensor)>);
+
+impl WholePass for Level1 {}
 
 impl Ops for Level1 {
     fn level(&self) -> u8 {
@@ -300,10 +302,12 @@ pub fn edge_attention(
     }
     let (n, h, d) = q.dims3()?;
     let (src, dst) = (&graph.col_idx, &graph.row_idx);
-    let e = product(edges, w.tensor(), None)?.reshape((graph.num_edges, h, d))?; // (E, H, D)
+    let e = edges
+        .matmul(&w.tensor().t()?)?
+        .reshape((graph.num_edges, h, d))?; // (E, H, D)
     let q = q.contiguous()?.index_select(dst, 0)?;
     let k = (k.contiguous()?.index_select(src, 0)? + &e)?;
-    let v = (v.contiguous()?.index_select(src, 0)? + &e)?;
+    let v = (v.contiguous()?.index_select(src, 0)? + e)?;
 
     let scores = ((q * k)?.sum(2)? / (d as f64).sqrt())?.to_dtype(DType::F32)?; // (E, H)
     let exp = (&scores - segment_max(&scores, graph)?)?.exp()?;

@@ -17,3 +17,18 @@ macro_rules! span {
     };
 }
 use span;
+
+#[cfg(test)]
+mod tests {
+    use candle_core::{DType, Device, Result, Tensor};
+
+    #[test]
+    fn many_terms_add_up_in_bf16() -> Result<()> {
+        let x = Tensor::zeros((1, 2048), DType::BF16, &Device::Cpu)?;
+        let y = crate::ops::softmax(&x, 1.)?
+            .to_dtype(DType::F32)?
+            .to_vec2::<f32>()?;
+        assert_eq!(y[0], [1. / 2048.; 2048]);
+        Ok(())
+    }
+}

@@ -7,8 +7,8 @@ use candle_core::{Device, Result, Tensor};
 /// Causal masks, square: a prefill takes the rows and columns that it needs of one. Every layer of a forward pass needs the
 /// same.
 ///
-/// On a CPU there is one, of the last length. On a GPU a recorded pass reads its mask where it was, so none is freed: their sizes
-/// are powers of two, and the smaller ones of a format hold a third as many numbers as its largest.
+/// On a CPU there is one, of the last length. On a GPU a recorded pass reads its mask where it was, so none is freed. Their sizes
+/// are powers of two, so that the smaller ones of a dtype together hold a third as many numbers as its largest.
 #[derive(Default)]
 pub struct MaskMemo(Mutex<Vec<Tensor>>);
 

@@ -10,7 +10,7 @@ use candle_nn::ops::softmax_last_dim;
 use candle_nn::rotary_emb::rope as rotate;
 use level1::segment_max;
 use models::{
-    CacheShape, Csr, Heads, KvCache, Linear, Norm, Ops, Rope, Sampling, Segments, Weight,
+    CacheShape, Csr, Heads, KvCache, Linear, Norm, Ops, Rope, Sampling, Segments, Weight, WholePass,
 };
 
 pub use level1::ops::{argmax, embedding, linear, segment_mean};
@@ -31,6 +31,8 @@ pub struct Cache {
     values: Tensor,
     masks: Arc<MaskMemo>,
 }
+
+impl WholePass for Level2 {}
 
 impl Ops for Level2 {
     fn level(&self) -> u8 {
@@ -125,7 +127,7 @@ impl Ops for Level2 {
         attention(q, k, v)
     }
 
-    /// 26 launches, and 4⌈log₂ d⌉ for the maxima of up to d edges per node: messages are added to skip and residual in place.
+    /// 26 launches, and 4⌈log₂ d⌉ for the maxima of up to d edges per node: one sum fewer than level 1, three copies of views more.
     fn edge_attention(
         &self,
         q: &Tensor,
@@ -349,19 +351,4 @@ fn norm(x: &Tensor, norm: &Norm) -> Result<Tensor> {
 /// (B, T, H, D) → (B, H, T, D); copies nothing for a single token.
 fn heads_first(x: &Tensor) -> Result<Tensor> {
     x.transpose(1, 2)?.contiguous()
-}
-
-#[cfg(test)]
-mod tests {
-    use candle_core::Device;
-
-    use super::*;
-
-    #[test]
-    fn many_terms_add_up_in_bf16() -> Result<()> {
-        let x = Tensor::zeros((1, 2048), DType::BF16, &Device::Cpu)?;
-        let y = softmax(&x, 1.)?.to_dtype(DType::F32)?.to_vec2::<f32>()?;
-        assert_eq!(y[0], [1. / 2048.; 2048]);
-        Ok(())
-    }
 }

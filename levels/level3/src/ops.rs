@@ -11,12 +11,14 @@ use candle_core::{DType, Result, Tensor};
 use kernels::level3 as k;
 use level1::ops::argmax;
 use models::{
-    CacheShape, Csr, Heads, KvCache, Linear, Norm, Ops, Rope, Sampling, Segments, Weight,
+    CacheShape, Csr, Heads, KvCache, Linear, Norm, Ops, Rope, Sampling, Segments, Weight, WholePass,
 };
 
 /// Hand-written PTX: shared memory, and trees of additions.
 #[derive(Default)]
 pub struct Level3;
+
+impl WholePass for Level3 {}
 
 impl Ops for Level3 {
     fn level(&self) -> u8 {
@@ -141,7 +143,7 @@ impl Ops for Level3 {
         k::segment_mean(x, segments)
     }
 
-    /// 1 launch. The greedy token is candle's argmax; else softmax, of bf16 logits after a cast, is read by the host.
+    /// 1 launch: candle's argmax for the greedy token; else softmax, after a cast if logits are bf16, and the host reads it.
     fn next_token(&self, logits: &Tensor, sampling: &mut Sampling) -> Result<u32> {
         if sampling.is_greedy() {
             return argmax(logits);

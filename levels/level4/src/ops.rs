@@ -7,12 +7,14 @@
 use candle_core::{DType, Result, Tensor};
 use kernels::level4 as k;
 use models::{
-    CacheShape, Csr, Heads, KvCache, Linear, Norm, Ops, Rope, Sampling, Segments, Weight,
+    CacheShape, Csr, Heads, KvCache, Linear, Norm, Ops, Rope, Sampling, Segments, Weight, WholePass,
 };
 
 /// Hand-written CUDA: a warp per row, and shuffles between its lanes.
 #[derive(Default)]
 pub struct Level4;
+
+impl WholePass for Level4 {}
 
 impl Ops for Level4 {
     fn level(&self) -> u8 {
@@ -104,7 +106,7 @@ impl Ops for Level4 {
         k::attention(q, k, v)
     }
 
-    /// 1 launch. 8 to 32 lanes share a head of a node; q·(w·e) = (wᵀ·q)·e, so `w` multiplies the node twice, not each edge.
+    /// 1 launch. 8 to 32 lanes share a head of a node; q·(w·e) = (wᵀ·q)·e, so a node takes two products with `w`, an edge none.
     fn edge_attention(
         &self,
         q: &Tensor,

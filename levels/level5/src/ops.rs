@@ -54,13 +54,14 @@ impl Ops for Level5 {
         k::patch_embed(pixels, patch, class, positions)
     }
 
-    /// 1 launch, of the kernel that was the fastest for this shape: our own tiles, cuBLAS or cuBLASLt.
+    /// 1 launch, of the kernel that was the fastest for this shape: our own GEMVs and tiles, cuBLAS or cuBLASLt.
     fn linear(&self, x: &Tensor, w: &Linear) -> Result<Tensor> {
-        // On an H200 cuBLASLt runs most bf16 matmuls of middle size, and our tiles the others.
+        // In an H200's table our GEMVs run up to 4 or 8 rows of x, and our tiles nearly all other matmuls of f32. In bf16
+        // small tiles run up to about 100 rows, cuBLASLt most of what is larger, and tiles by wgmma some of the largest.
         k::linear(x, w)
     }
 
-    /// 1 launch for one row of at most 6 KB in f32 or 4 KB in bf16, whose RMSNorm is a factor of the dot products; else 2.
+    /// 1 launch for one row of at most 6 KB in f32 or 4 KB in bf16, whose RMSNorm scales the finished dot products; else 2.
     fn norm_linear(&self, x: &Tensor, n: &Norm, w: &Linear) -> Result<Tensor> {
         match k::norm_linear(x, n, w)? {
             Some(y) => Ok(y),
@@ -79,7 +80,7 @@ impl Ops for Level5 {
         heads.split(&self.norm_linear(x, n, w)?)
     }
 
-    /// 2 launches: the fastest norm, then the fastest matmul, whose result is cut into views.
+    /// 2 launches: the fastest norm, then the fastest matmul, cut into views; nodes are too many rows for `norm_linear`'s 1.
     fn norm_qkv_skip(
         &self,
         x: &Tensor,
@@ -118,7 +119,7 @@ impl Ops for Level5 {
         k::attention(q, k, v)
     }
 
-    /// 1 launch; 3 where a node has more than 1024 edges, which many blocks then share, if heads have at most 128 channels.
+    /// 1 launch; 3 for nodes of more than 1024 edges and heads of up to 128 channels: many blocks then share a node's edges.
     fn edge_attention(
         &self,
         q: &Tensor,

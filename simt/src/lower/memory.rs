@@ -48,7 +48,7 @@ impl Lowering<'_> {
             access.release = Some(named.unwrap_or(Scope::System));
         }
         if access.vector as u32 * access.ty.bytes() > 16 {
-            return Err(self.unsupported(": this machine moves at most 16 bytes a lane"));
+            return Err(self.unsupported(": this machine moves at most 16 bytes per lane"));
         }
         Ok(access)
     }

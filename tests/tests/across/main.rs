@@ -12,3 +12,4 @@ mod swap;
 mod tiny;
 mod tuned;
 mod vit;
+mod whole_pass;

@@ -108,7 +108,7 @@ fn decode_caption(devices: [Option<&Results>; 2]) -> String {
         let in_graph = rows.iter().any(|row| row.graph);
         if let Some(eager) = without_graph(results).filter(|_| in_graph) {
             text += &format!(
-                " Level {HIGHEST} runs as a CUDA graph there, and without it at {:.1}×.",
+                " There, level {HIGHEST} runs as a CUDA graph; without it, it has {:.1}×.",
                 eager.speedup
             );
         }

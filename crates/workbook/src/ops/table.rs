@@ -1,4 +1,4 @@
-//! Times of ops for a terminal: a block an op, a line a shape, a column a level.
+//! Times of ops for a terminal: a block per op, a line per shape, a column per level.
 
 use candle_core::Device;
 use models::trace::table::{Line, aligned};

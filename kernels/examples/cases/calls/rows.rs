@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::Draw;
 
-/// Rows, their columns, and elements before the first. Level 4 has one to eight warps a row, and columns beyond
+/// Rows, their columns, and elements before the first. Level 4 has one to eight warps per row, and columns beyond
 /// those that it holds in registers.
 const SHAPES: [(usize, usize, usize); 20] = [
     (3, 7, 0),

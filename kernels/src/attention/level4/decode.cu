@@ -4,11 +4,12 @@
 // tile_f32.cu, leaves most of the GPU idle, and the step waits for keys and values to come from memory. So what counts
 // is how many bytes are in flight:
 //   - A group of lanes reads a key together, 16 bytes per lane, and requests 8 (or 4) keys and values before using one.
-//   - A long cache is split over several blocks ("Flash-decoding", Dao et al. 2023). attention_combine joins them.
+//   - A long cache is split over several blocks ("Flash-decoding", Dao et al. 2023). attention_combine combines
+//     them.
 //   - Query heads that share a key head share what is read: a row is (t, query head), ROWS rows per block.
 //   - The dot products are summed over a group by a butterfly, a reduce-scatter: each lane hands over half of its
 //     values at each step, about one shuffle per value in place of log₂(lanes of a group). Each lane ends with a few
-//     scores, or neighbours with the same one in a group of more lanes. Warps wait for each other only at the end.
+//     scores; where a group has more lanes than scores, neighbours have the same one. Warps wait only at the end.
 // Prediction: memory-bound for a long cache, which reads keys and values once for ROWS rows; latency-bound for a short
 // one, a few round trips to memory. One launch, and attention_combine where there is more than one split.
 // Verdict: for a short cache the prediction held. The recorded caches have no more keys than one split, and their time is
@@ -20,7 +21,7 @@
 // Launch: grid (splits, Hkv·⌈T·H/Hkv/ROWS⌉, B), 256 threads, `keys_per_split` keys per split. Warp w takes passes w,
 // w + 8, … of KEYS_PER_PASS keys, with an online softmax of its own. attention_combine: one block per row of y.
 //
-// To be faster: one launch in which the last block to finish joins the splits. That needs a counter in
+// To be faster: one launch in which the last block to finish combines the splits. That needs a counter in
 // memory that outlives the launch.
 //
 // Measured on an NVIDIA H200: causal_attention_decode 255+1x8x8x64 f32 with its other launches at 5% of the memory bandwidth; see kernels/generated/attention/level4/decode.md.
@@ -36,7 +37,7 @@
 #define COMBINE(NAME, T)                                                                                             \
   extern "C" __global__ void __launch_bounds__(THREADS)                                                              \
       NAME(const float *partial, T *y, unsigned splits, unsigned head_dim) {                                         \
-    combine<T>(partial, y, splits, head_dim);                                                                        \
+    combine_splits<T>(partial, y, splits, head_dim);                                                                 \
   }
 
 DECODE(attention_decode_d32x1_f32_level4, float, 32, 1)

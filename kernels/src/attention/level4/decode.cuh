@@ -89,7 +89,7 @@ struct QueryRows {
   }
 };
 
-// dots[r·KEYS + u] = q of row r · key u, over this lane's channels
+// dots[r·KEYS + u] = (query r)·(key u), over this lane's channels
 template <class T, int ROWS, int N, int KEYS>
 __device__ __forceinline__ void dot(const float (&q)[ROWS][N], const uint4 (&keys)[KEYS], float (&dots)[ROWS * KEYS]) {
 #pragma unroll
@@ -142,14 +142,15 @@ __device__ __forceinline__ void attend(const Params<T> &params, const QueryRows<
 #pragma unroll
     for (int e = 0; e < N; e++) q[r][e] *= params.scale * LOG2_E;
   }
-  // The scores that this lane has after reduce_scatter are of row `my_row` and of the group's keys from `my_first_key`
-  // on. Of the lanes that have the same score, one adds its exponential and stores it; the others are copies.
+  // The scores that this lane has after reduce_scatter are of row `my_row` and of the group's keys from
+  // `my_first_of_group` on. Of lanes with the same score, one adds its exponential and stores it; others are copies.
   // m is the maximum score of that row so far, l this lane's share of its sum of exponentials.
-  int my_row = lane / LANES_OF_ROW, my_first_key = lane * SCORES / LANES % KEYS;
+  int my_row = lane / LANES_OF_ROW, my_first_of_group = lane * SCORES / LANES % KEYS;
   bool is_copy = lane % Layout::LANES_PER_SCORE != 0, is_first = lane_group == 0 && lane % LANES_OF_ROW == 0;
   int visible = min(rows.visible_to(params, my_row), end);
   float m = -INFINITY, l = 0.f;
 
+  // k and v have the same strides.
   const T *k_from = params.k + params.kv_offset(blockIdx.z, rows.kv_head) + c, *v_from = params.v + (k_from - params.k);
   for (int key0 = begin + warp * Layout::KEYS_PER_PASS; key0 < end; key0 += WARPS * Layout::KEYS_PER_PASS) {
     uint4 k[KEYS], v[KEYS];
@@ -166,7 +167,7 @@ __device__ __forceinline__ void attend(const Params<T> &params, const QueryRows<
     float new_m = m;
 #pragma unroll
     for (int i = 0; i < Layout::SCORES_PER_LANE; i++) {
-      if (key0 + (my_first_key + i) * GROUPS + lane_group >= visible) scores[i] = -INFINITY;
+      if (key0 + (my_first_of_group + i) * GROUPS + lane_group >= visible) scores[i] = -INFINITY;
       new_m = fmaxf(new_m, scores[i]);
     }
     new_m = max_of_row<LANES, LANES_OF_ROW>(new_m);
@@ -179,7 +180,7 @@ __device__ __forceinline__ void attend(const Params<T> &params, const QueryRows<
       float p = softmax_weight(scores[i], m);
       if (is_copy) continue;
       l += p;
-      shared.p[warp][lane_group][my_row][my_first_key + i] = p;
+      shared.p[warp][lane_group][my_row][my_first_of_group + i] = p;
     }
     __syncwarp();
     add_weighted_values<T>(shared.p[warp][lane_group], shared.scale[warp], v, o);
@@ -199,12 +200,12 @@ __device__ __forceinline__ void attend(const Params<T> &params, const QueryRows<
   __syncthreads();
 }
 
-// One channel of a row, joined over the warps of a block: the maximum score, the sum of exponentials, and Σ p·v.
+// One channel of a row, combined over the warps of a block: the maximum score, the sum of exponentials, and Σ p·v.
 struct Part {
   float m, l, o;
 };
 template <typename T, int D, int ROWS>
-__device__ __forceinline__ Part join(const Shared<T, D, ROWS> &shared, int r, int c) {
+__device__ __forceinline__ Part combine_warps(const Shared<T, D, ROWS> &shared, int r, int c) {
   Part all = {-INFINITY, 0.f, 0.f};
 #pragma unroll
   for (int w = 0; w < WARPS; w++) all.m = fmaxf(all.m, shared.m[r][w]);
@@ -228,7 +229,7 @@ __device__ __forceinline__ void decode(const Params<T> &params, int keys_per_spl
   for (int i = threadIdx.x; i < ROWS * D; i += THREADS) {
     int r = i / D, c = i % D;
     if (!rows.has(r) || c >= params.head_dim) continue;
-    Part all = join(shared, r, c);
+    Part all = combine_warps(shared, r, c);
     int t = rows.t(params, r), head = rows.head(params, r);
     if (gridDim.x == 1) {
       store(params.result(blockIdx.z, t, head) + c, all.o / all.l);
@@ -245,7 +246,7 @@ __device__ __forceinline__ void decode(const Params<T> &params, int keys_per_spl
 // y = Σ o·2^(m − max m) / Σ l·2^(m − max m), over the splits of a row. A warp takes every eighth split, a lane every
 // 32nd channel.
 template <typename T>
-__device__ __forceinline__ void combine(const float *partial, T *y, int splits, int head_dim) {
+__device__ __forceinline__ void combine_splits(const float *partial, T *y, int splits, int head_dim) {
   constexpr int CHANNELS = 128 / WARP;
   __shared__ float sums[WARPS][128], ls[WARPS];
   int warp = threadIdx.x / WARP, pitch = head_dim + 2;

@@ -53,7 +53,7 @@ pub(in crate::attention) const BF16: Entries = [
 pub(in crate::attention) const TARGET_KEYS_PER_SPLIT: usize = 256;
 
 /// Blocks from which on a longer cache gets longer splits instead of more of them. 512 are a few for each SM of a large
-/// GPU: all of it has work, and each further split is one more part to join.
+/// GPU: all of it has work, and each further split is one more part to combine.
 const TARGET_BLOCKS: usize = 512;
 
 /// How the keys of a launch are split over its blocks.
@@ -64,7 +64,7 @@ pub(in crate::attention) struct KvSplit<'a> {
     pub blocks_per_split: usize,
     /// Queries that read the same keys: T·H/Hkv.
     pub rows: usize,
-    /// Partial results of the splits, which the join reads, (B·T·H, splits, D + 2): Σ p·v, the maximum score and the
+    /// Partial results of the splits, which `combine` reads, (B·T·H, splits, D + 2): Σ p·v, the maximum score and the
     /// sum of exponentials. None where there is one split, because it writes the result itself.
     pub partial: Option<&'a Tensor>,
 }
@@ -77,7 +77,7 @@ impl KvSplit<'_> {
     }
 }
 
-/// Splits the first `keys` keys, calls `launch` to compute the splits, and joins their parts into `y`.
+/// Splits the first `keys` keys, calls `launch` to compute the splits, and combines their parts into `y`.
 ///
 /// A launch that is recorded for positions yet to come is split for more keys than it sees now: `keys` ≥ `params.keys`.
 pub(in crate::attention) fn launch_split_kv(
@@ -87,7 +87,7 @@ pub(in crate::attention) fn launch_split_kv(
     launch: impl FnOnce(KvSplit) -> Result<()>,
 ) -> Result<()> {
     let rows = params.queries * params.heads / params.kv_heads;
-    let blocks_per_split = params.kv_heads * if rows == 1 { 1 } else { rows.div_ceil(ROWS) };
+    let blocks_per_split = params.kv_heads * rows.div_ceil(ROWS);
     let max_splits = TARGET_BLOCKS.div_ceil((blocks_per_split * params.batch).max(1));
     let splits = keys.div_ceil(TARGET_KEYS_PER_SPLIT).clamp(1, max_splits);
     let shape = (
@@ -122,7 +122,7 @@ pub(super) fn launch(params: &Params, y: &Tensor) -> Result<()> {
     })
 }
 
-/// Joins the splits of each row: one block per row of y.
+/// Combines the splits of each row: one block per row of y.
 fn combine(partial: &Tensor, y: &Tensor) -> Result<()> {
     let (rows, splits, pitch) = partial.dims3()?;
     let entry = by_dtype(

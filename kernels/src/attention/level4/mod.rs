@@ -10,7 +10,7 @@ pub(super) mod tile_mma;
 use candle_core::{DType, Result, Tensor};
 
 use super::{Cache, Params, cpu, params};
-use crate::element::{dispatch, no_kernel};
+use crate::element::{by_element, no_kernel};
 use crate::error::unsupported;
 use crate::launch::on_cpu;
 use crate::output;
@@ -18,13 +18,15 @@ use crate::output;
 /// softmax(q·kᵀ/√D)·v over the keys `0..=position + t` of the cache: q (B, T, H, D) → (B, T, H·D)
 ///
 /// # Errors
-/// When shapes, dtypes or devices do not agree, or, on a GPU, D is above 128.
+/// When q and the cache do not agree in shape, dtype or device, q is not contiguous, H is no multiple of Hkv, the
+/// cache has fewer than position + T positions, or, on a GPU, D is above 128 or more than 4 queries are bf16 below
+/// compute capability 8.0.
 pub fn causal_attention(q: &Tensor, cache: &Cache, position: usize) -> Result<Tensor> {
     const KERNEL: &str = "causal_attention_level4";
     let _span = trace::span(KERNEL);
     if on_cpu(q.device()) {
         params::check_causal(KERNEL, q, cache, position)?;
-        return dispatch!(
+        return by_element!(
             "causal_attention_level4",
             q.dtype(),
             cpu::level4::causal_attention(q, cache, position)
@@ -33,15 +35,17 @@ pub fn causal_attention(q: &Tensor, cache: &Cache, position: usize) -> Result<Te
     launch(&Params::causal(KERNEL, q, cache, position)?)
 }
 
-/// softmax(q·kᵀ/√D)·v: q (B, T, H, D), k and v (B, T, Hkv, D) → (B, T, H·D)
+/// softmax(q·kᵀ/√D)·v: q (B, T, H, D), k and v (B, T, Hkv, D) → (B, T, H·D). Tokens and sequences may be strided.
 ///
 /// # Errors
-/// When shapes, strides, dtypes or devices do not agree, or, on a GPU, D is above 128.
+/// When shapes, strides of k and v, or devices do not agree, operands are not all f32 or all bf16, the heads and
+/// channels of one are not contiguous, H is no multiple of Hkv, or, on a GPU, D is above 128 or more than 4 queries
+/// are bf16 below compute capability 8.0.
 pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
     let _span = trace::span("attention_level4");
     let params = Params::full("attention_level4", q, k, v)?;
     if on_cpu(q.device()) {
-        return dispatch!(
+        return by_element!(
             "attention_level4",
             q.dtype(),
             cpu::level4::attention(q, k, v)

@@ -3,7 +3,7 @@
 //! - [`attention`], of all keys: the fastest kernel of [`REGISTRY`], by the tables of [`dispatch`](crate::dispatch).
 //! - [`causal_attention`], of a prompt, at a position that the host knows: this level's kernels for tensor cores where they
 //!   can, otherwise level 4.
-//! - [`attention_step`], of a few queries, with the rotation and the append: the fastest of [`STEPS`], which are one launch
+//! - [`attention_step`], of a few queries, with the rotation and the append: the fastest of [`STEP_REGISTRY`], which are one launch
 //!   of clusters (`step_cluster.cu`), and the launches of `rope` and of [`causal_attention_step`] (`decode.cu`). Both read the
 //!   position from the device's memory, so that a recorded decode step can be repeated.
 
@@ -15,19 +15,19 @@ pub mod tile_tf32x3;
 pub mod tile_wgmma;
 
 pub use position::{Cache, Position, PositionedCache};
-pub use step::{STEPS, Step, StepKernel, attention_step, attention_step_with_info};
+pub use step::{RunStep, STEP_REGISTRY, Step, attention_step, attention_step_with_info};
 
 use candle_core::{DType, Result, Tensor};
 
 use super::{Params, level3, level3_launch, level4};
-use crate::dispatch::{Entry, Facts, Feature, Layout, Op, Picked, Problem, Registry};
+use crate::dispatch::{Entry, Facts, Layout, Op, Picked, Problem, Registry};
 use crate::without;
 
 /// q (B, T, H, D), k and v (B, T, Hkv, D) → (B, T, H·D)
-pub type Kernel = fn(&Tensor, &Tensor, &Tensor) -> Result<Tensor>;
+pub type RunAttention = fn(&Tensor, &Tensor, &Tensor) -> Result<Tensor>;
 
 /// All kernels for full attention, this level's first. A kernel for another GPU is one more entry.
-pub static REGISTRY: Registry<Kernel> = Registry {
+pub static REGISTRY: Registry<RunAttention> = Registry {
     entries: &[
         Entry {
             name: tile_wgmma::KERNEL,
@@ -54,18 +54,19 @@ pub static REGISTRY: Registry<Kernel> = Registry {
 
 fn can_level4(p: &Problem, facts: &Facts) -> bool {
     let fits = !facts.is_gpu() || p.k <= 128;
-    fits && facts.computes(p.dtype, facts.has(Feature::Bf16))
+    fits && facts.computes_by_mma(p.dtype)
 }
 
 fn can_level3(p: &Problem, facts: &Facts) -> bool {
     let fits = !facts.is_gpu() || p.n <= level3_launch::most_keys(p.k);
-    fits && facts.computes(p.dtype, facts.at_least((7, 5)))
+    fits && facts.computes(p.dtype)
 }
 
-/// softmax(q·kᵀ/√D)·v: q (B, T, H, D), k and v (B, T, Hkv, D) → (B, T, H·D)
+/// softmax(q·kᵀ/√D)·v: q (B, T, H, D), k and v (B, T, Hkv, D) → (B, T, H·D). Tokens and sequences may be strided.
 ///
 /// # Errors
-/// When shapes, strides, dtypes or devices do not agree, or no kernel can.
+/// When shapes, strides of k and v, or devices do not agree, operands are not all f32 or all bf16, the heads and
+/// channels of one are not contiguous, H is no multiple of Hkv, or no kernel can.
 pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
     Ok(attention_with_info(q, k, v)?.0)
 }
@@ -78,7 +79,7 @@ pub fn attention_with_info(
     q: &Tensor,
     k: &Tensor,
     v: &Tensor,
-) -> Result<(Tensor, Picked<'static, Kernel>)> {
+) -> Result<(Tensor, Picked<'static, RunAttention>)> {
     let picked = REGISTRY.pick(&problem(q, k)?, Facts::of(q.device())?)?;
     let _span = picked.span();
     Ok(((picked.entry.run)(q, k, v)?, picked))
@@ -118,13 +119,15 @@ const PROMPT_KERNELS: [PromptKernel; 2] = [
     },
 ];
 
-/// softmax(q·kᵀ/√D)·v of a prompt, over the keys `0..=position + t` of the cache: q (B, T, H, D) → (B, T, H·D).
+/// softmax(q·kᵀ/√D)·v of a prompt, over the keys `0..=position + t` of the cache: q (B, T, H, D) → (B, T, H·D)
 ///
 /// In bf16 on a Hopper GPU and in f32 on tensor cores this level's kernels compute it, otherwise level 4; a span says
 /// which.
 ///
 /// # Errors
-/// When shapes, dtypes or devices do not agree.
+/// When q and the cache do not agree in shape, dtype or device, q is not contiguous, H is no multiple of Hkv, the
+/// cache has fewer than position + T positions, or, on a GPU, D is above 128 or more than 4 queries are bf16 below
+/// compute capability 8.0.
 pub fn causal_attention(q: &Tensor, cache: &super::Cache, position: usize) -> Result<Tensor> {
     let (_, tokens, _, d) = q.dims4()?;
     let (facts, dtype) = (Facts::of(q.device())?, q.dtype());

@@ -18,7 +18,7 @@ static MODULE: Module = module!("attention/level5/position", sm_75, sm_90);
 #[derive(Debug)]
 pub struct Position {
     value: Tensor, // (1) u32
-    known: AtomicUsize,
+    on_host: AtomicUsize,
 }
 
 impl Position {
@@ -32,7 +32,7 @@ impl Position {
         }
         Ok(Some(Arc::new(Self {
             value: Tensor::zeros(1, DType::U32, device)?,
-            known: AtomicUsize::new(0),
+            on_host: AtomicUsize::new(0),
         })))
     }
 
@@ -41,7 +41,7 @@ impl Position {
     /// # Errors
     /// When it is another and launches are being recorded: each replay would set it back.
     pub fn set(&self, position: usize) -> Result<()> {
-        if self.known.load(Relaxed) == position {
+        if self.on_host.load(Relaxed) == position {
             return Ok(());
         }
         if is_recording() {
@@ -50,12 +50,12 @@ impl Position {
         }
         let set = Launch::new(&MODULE, "position_set_level5").block(1, 1, 1);
         set.write(&self.value).u32(position).launch()?;
-        self.known.store(position, Relaxed);
+        self.on_host.store(position, Relaxed);
         Ok(())
     }
 
     /// Launches the kernel that adds `tokens`. A recorded launch adds them at each replay, and the caller then calls
-    /// [`advanced`](Self::advanced).
+    /// [`note_advanced`](Self::note_advanced).
     ///
     /// # Errors
     /// When the driver refuses.
@@ -64,14 +64,14 @@ impl Position {
         let advance = advance.programmatic().read(&self.value).write(&self.value);
         advance.u32(tokens).launch()?;
         if !is_recording() {
-            self.advanced(tokens);
+            self.note_advanced(tokens);
         }
         Ok(())
     }
 
     /// Notes on the host that a replay has added `tokens`.
-    pub fn advanced(&self, tokens: usize) {
-        self.known.fetch_add(tokens, Relaxed);
+    pub fn note_advanced(&self, tokens: usize) {
+        self.on_host.fetch_add(tokens, Relaxed);
     }
 
     /// Reads the position back from the device.
@@ -127,8 +127,8 @@ impl Cache {
         bucket(keys, self.inner.capacity)
     }
 
-    /// Sets the position on the device and returns the cache at it: for a few queries on a GPU, with heads that the
-    /// decode kernels can read. Returns `None` where the position has to be an argument of the launches.
+    /// For a few queries on a GPU, with heads that the decode kernels can read: sets the position on the device and
+    /// returns the cache at it. Otherwise returns `None`, and the position has to be an argument of the launches.
     ///
     /// # Errors
     /// When there is none and launches are being recorded: a replay would write over the same position.

@@ -26,12 +26,12 @@ pub struct Step<'a> {
 /// Name in the registry of the entry that takes any alignment.
 const LAUNCHES: &str = "attention_step_launches";
 
-/// A kernel of [`STEPS`]: (B, T, H·D).
-pub type StepKernel = fn(&Step) -> Result<Tensor>;
+/// Runs an entry of [`STEP_REGISTRY`]: (B, T, H·D).
+pub type RunStep = fn(&Step) -> Result<Tensor>;
 
 /// Implementations of a decode step. Without a table the first that can run is picked: the cluster up to the keys for which it
 /// may be the fastest, where there are clusters.
-pub static STEPS: Registry<StepKernel> = Registry {
+pub static STEP_REGISTRY: Registry<RunStep> = Registry {
     entries: &[
         Entry {
             name: step_cluster::KERNEL,
@@ -98,14 +98,16 @@ pub fn attention_step(
 ///
 /// # Errors
 /// When shapes, strides, dtypes or devices do not agree, or the cache has no room.
-pub fn attention_step_with_info(step: &Step) -> Result<(Tensor, Picked<'static, StepKernel>)> {
+pub fn attention_step_with_info(step: &Step) -> Result<(Tensor, Picked<'static, RunStep>)> {
     rope::level5::check("attention_step_level5", step)?;
     let facts = Facts::of(step.q.device())?;
-    let mut picked = STEPS.pick(&step.problem()?, facts)?;
+    let mut picked = STEP_REGISTRY.pick(&step.problem()?, facts)?;
     if picked.entry.name == step_cluster::KERNEL && !step_cluster::fits(step)? {
         const WHY: &str = "a head of q, k or v or a row of the angles is not 16-byte aligned";
         picked = Picked {
-            entry: STEPS.named(LAUNCHES).expect("an entry of this name"),
+            entry: STEP_REGISTRY
+                .named(LAUNCHES)
+                .expect("an entry of this name"),
             why: Why::Fixed(WHY),
         };
     }

@@ -12,7 +12,7 @@
 //   - In a decode step the position, the angles and the first keys and values are in flight while the kernel that
 //     computes q, k and v still runs (common/overlap.cuh). Older keys of the cache are those of earlier steps.
 // Every lane of a group gets the group's scores by a butterfly, and each group has a softmax of its own. Groups, warps
-// and blocks are joined at the end. The result does not depend on the order in which they finish.
+// and blocks are combined at the end. The result does not depend on the order in which they finish.
 //
 // Prediction: 2.2 µs per launch in a chain at 256 keys, as in a program of its own on an H200, in place of 5 to 8 µs for
 // two or three launches. A long cache waits for memory once per 512 keys in bf16 (D = 64), where decode.cu has more
@@ -31,7 +31,8 @@
 
 constexpr int WARPS = 4, THREADS = WARPS * WARP;
 
-// Blocks of a cluster that has ROWS rows. Where each query has a key head of its own, there are as many clusters as heads.
+// Blocks of a cluster that has ROWS rows. Where each query has a key head of its own, there are as many clusters as
+// heads, so that 4 blocks each are enough.
 template <int ROWS>
 constexpr int BLOCKS = ROWS == 1 ? 4 : 8;
 
@@ -49,7 +50,7 @@ struct Step {
 };
 
 // Heads of up to D channels: a group of lanes reads a key together, 16 bytes per lane, and has KEYS_PER_GROUP keys and
-// their values at a time. A pass is of the whole cluster.
+// their values at a time. In a pass, the cluster loads KEYS_PER_CLUSTER_PASS keys.
 template <typename T, int D, int ROWS>
 struct Layout {
   static constexpr int CHANNELS_PER_LANE = PER_16_BYTES<T>, KEYS_PER_GROUP = 32 / BLOCKS<ROWS>;
@@ -59,33 +60,17 @@ struct Layout {
 
 // A message from one block to another: for a part of one row of y, the maximum score, the sum of exponentials, and Σ p·v.
 template <int ELEMENTS>
-struct Part {
+struct Message {
   float m, l, o[ELEMENTS];
 };
 
 // Memory through which the warps of a block exchange, and the parts that come from the blocks.
 template <int D, int ROWS>
-struct Shared {
+struct ClusterShared {
   static constexpr int ELEMENTS = ROWS * D / BLOCKS<ROWS>; // of y for each block, all of one row
-  float m[WARPS][ROWS], l[WARPS][ROWS], o[WARPS][ROWS][D];
-  Part<ELEMENTS> parts[BLOCKS<ROWS>];
+  float m[ROWS][WARPS], l[ROWS][WARPS], o[ROWS][WARPS][D];
+  Message<ELEMENTS> parts[BLOCKS<ROWS>];
 };
-
-// Says that this thread has arrived at the barrier of the cluster, or waits for all. The first barrier orders nothing:
-// the blocks have to run before another one writes into their memory. The second orders these writes.
-__device__ __forceinline__ void cluster_start() { asm volatile("barrier.cluster.arrive.relaxed.aligned;"); }
-__device__ __forceinline__ void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
-__device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
-
-// Writes x to the place of `p`, in shared memory, in the block of this rank.
-__device__ __forceinline__ void store_remote(float *p, unsigned rank, float x) {
-  unsigned at = unsigned(__cvta_generic_to_shared(p));
-  asm volatile("{ .reg .b32 remote;\n"
-               "  mapa.shared::cluster.u32 remote, %0, %1;\n"
-               "  st.shared::cluster.f32 [remote], %2; }" ::"r"(at),
-               "r"(rank), "f"(x)
-               : "memory");
-}
 
 // A partial softmax: of ROWS rows, over the keys so far. For each row, m is the maximum score, l the sum of exponentials,
 // and o this lane's N channels of Σ p·v. The lanes of a group have the same m and l.
@@ -102,7 +87,7 @@ struct Softmax {
     }
   }
 
-  // Adds KEYS keys, of which row r sees key u if sees(r, u). A key that nobody sees must not be NaN.
+  // Adds KEYS keys, of which row r sees key u if sees(r, u). The value of an unseen key must be finite: 0·NaN is NaN.
   template <class T, int LANES, int KEYS, class Sees>
   __device__ __forceinline__ void add(const float (&q)[ROWS][N], const uint4 (&keys)[KEYS], const uint4 (&values)[KEYS],
                                       Sees sees) {
@@ -150,9 +135,9 @@ struct Softmax {
     for (int i = 0; i < N; i++) o[r][i] *= factor;
   }
 
-  // Joins the groups of a warp, LANES lanes each: all get the result.
+  // Combines the groups of a warp, LANES lanes each: all get the result.
   template <int LANES>
-  __device__ __forceinline__ void join_groups() {
+  __device__ __forceinline__ void combine_groups() {
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
       float all = m[r];
@@ -199,15 +184,15 @@ template <typename T, int D, int ROWS>
 __device__ __forceinline__ void step(const Step<T> &p) {
   using L = Layout<T, D, ROWS>;
   constexpr int N = L::CHANNELS_PER_LANE, LANES = L::LANES_PER_GROUP, KEYS = L::KEYS_PER_GROUP;
-  constexpr int ELEMENTS = Shared<D, ROWS>::ELEMENTS;
-  __shared__ Shared<D, ROWS> shared;
+  constexpr int ELEMENTS = ClusterShared<D, ROWS>::ELEMENTS;
+  __shared__ ClusterShared<D, ROWS> shared;
   cluster_start();
   const unsigned rank = cluster_rank(), warp = threadIdx.x / WARP, lane_group = lane_id() / LANES;
   const unsigned head_dim = 2 * p.half_dim, c = lane_id() % LANES * N, batch = blockIdx.z;
-  // A row is a query (t, head) that reads this key head. There are `rows`, and each of `clusters` clusters has ROWS.
+  // A row is a query (t, head) that reads this key head. There are `rows`, and a cluster has ROWS of them.
   const unsigned heads_of_key = p.heads / p.kv_heads, rows = p.tokens * heads_of_key;
-  const unsigned clusters = (rows + ROWS - 1) / ROWS;
-  const unsigned kv_head = blockIdx.y / clusters, first = blockIdx.y % clusters * ROWS;
+  const unsigned clusters_per_kv_head = (rows + ROWS - 1) / ROWS;
+  const unsigned kv_head = blockIdx.y / clusters_per_kv_head, first = blockIdx.y % clusters_per_kv_head * ROWS;
   // Whether this cluster has row r, its token and its head.
   auto has = [&](int r) { return first + r < rows; };
   auto token = [&](int r) { return (first + r) / heads_of_key; };
@@ -282,13 +267,13 @@ __device__ __forceinline__ void step(const Step<T> &p) {
   }
 
   // The groups of a warp, then the warps of the block, then the blocks of the cluster.
-  softmax.template join_groups<LANES>();
+  softmax.template combine_groups<LANES>();
 #pragma unroll
   for (int r = 0; r < ROWS; r++) {
-    if (lane_id() == 0) shared.m[warp][r] = softmax.m[r], shared.l[warp][r] = softmax.l[r];
+    if (lane_id() == 0) shared.m[r][warp] = softmax.m[r], shared.l[r][warp] = softmax.l[r];
 #pragma unroll
     for (int i = 0; i < N; i++)
-      if (lane_group == 0) shared.o[warp][r][c + i] = softmax.o[r][i];
+      if (lane_group == 0) shared.o[r][warp][c + i] = softmax.o[r][i];
   }
   __syncthreads();
   cluster_wait(); // all blocks run
@@ -297,13 +282,13 @@ __device__ __forceinline__ void step(const Step<T> &p) {
     const int r = i / D, element = i % ELEMENTS;
     float m = -INFINITY, l = 0.f, o = 0.f;
 #pragma unroll
-    for (int w = 0; w < WARPS; w++) m = fmaxf(m, shared.m[w][r]);
+    for (int w = 0; w < WARPS; w++) m = fmaxf(m, shared.m[r][w]);
 #pragma unroll
     for (int w = 0; w < WARPS; w++) {
-      const float factor = softmax_weight(shared.m[w][r], m);
-      l += factor * shared.l[w][r], o += factor * shared.o[w][r][i % D];
+      const float factor = softmax_weight(shared.m[r][w], m);
+      l += factor * shared.l[r][w], o += factor * shared.o[r][w][i % D];
     }
-    Part<ELEMENTS> &part = shared.parts[rank];
+    Message<ELEMENTS> &part = shared.parts[rank];
     store_remote(&part.o[element], i / ELEMENTS, o);
     if (element == 0) store_remote(&part.m, i / ELEMENTS, m), store_remote(&part.l, i / ELEMENTS, l);
   }

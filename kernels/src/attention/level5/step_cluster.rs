@@ -84,15 +84,11 @@ pub(super) fn launch(step: &Step) -> Result<Tensor> {
     )?;
     let entries = by_dtype("attention_step", y.dtype(), &F32, &BF16)?;
     let rows = tokens * heads / cache.kv_heads;
-    let (clusters, several) = if rows == 1 {
-        (1, 0)
-    } else {
-        (rows.div_ceil(ROWS), 1)
-    };
+    let variant = usize::from(rows > 1);
     let d = [32, 64].iter().position(|&d| head_dim <= d).unwrap_or(2);
     let (keys, values) = cache.tensors()?;
-    Launch::new(&MODULE, entries[d][several])
-        .grid(BLOCKS[several], cache.kv_heads * clusters, batch)
+    Launch::new(&MODULE, entries[d][variant])
+        .grid(BLOCKS[variant], cache.kv_heads * rows.div_ceil(ROWS), batch)
         .block(THREADS, 1, 1)
         .programmatic()
         .view(step.q)

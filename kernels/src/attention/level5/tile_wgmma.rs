@@ -6,7 +6,7 @@ use crate::attention::Params;
 use crate::attention::params::{Strides, strides};
 use crate::dispatch::{Facts, Feature};
 use crate::error::unsupported;
-use crate::launch::{Heads, Launch, Module, module};
+use crate::launch::{HeadLayout, Launch, Module, module};
 use crate::output;
 
 /// Name of `tile_wgmma.cu` in the registry, in tables and in traces.
@@ -97,7 +97,7 @@ pub(super) fn launch(params: &Params) -> Result<Tensor> {
     let y = output::tensor(dims, params.q.dtype(), params.q.device())?;
     let work_tiles = params.queries.div_ceil(tile.queries()) * params.heads * params.batch;
     let at_once = Facts::of(params.q.device())?.units * tile.blocks;
-    let heads = |tokens, heads, Strides { batch, token, head }: Strides| Heads {
+    let heads = |tokens, heads, Strides { batch, token, head }: Strides| HeadLayout {
         dims: [params.batch, tokens, heads, params.head_dim],
         steps: [batch, token, head],
     };

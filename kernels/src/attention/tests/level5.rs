@@ -271,7 +271,7 @@ fn a_cluster_equals_the_launches() -> Result<()> {
                         sin,
                         cache,
                     };
-                    let entry = level5::STEPS.named(name).expect("an entry");
+                    let entry = level5::STEP_REGISTRY.named(name).expect("an entry");
                     let (y, launches) = noted(|| poisoned(|| (entry.run)(&step)));
                     let several = usize::from(position + tokens > 256 && expected == 2);
                     assert_eq!(launches.len(), expected + several, "{name}: {launches:?}");

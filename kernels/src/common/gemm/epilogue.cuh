@@ -5,19 +5,6 @@
 #include "common/activation.cuh"
 #include "common/vector.cuh"
 
-// Loads an element long before it is used. Without this the compiler would move the load to its use, where the thread
-// would wait for memory.
-__device__ __forceinline__ float load_early(const float *p) {
-  float x = *p;
-  asm volatile("" : "+f"(x));
-  return x;
-}
-__device__ __forceinline__ bf16 load_early(const bf16 *p) {
-  bf16 x = *p;
-  asm volatile("" : "+h"(x.bits));
-  return x;
-}
-
 // An epilogue makes an element of y from (acc, unused, row, column), or from (gate, up, row, column) if GATED. A thread
 // of write_tile writes ROWS rows of the tile per turn of its loop.
 template <class T>

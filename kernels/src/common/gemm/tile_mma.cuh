@@ -91,31 +91,31 @@ struct Copy {
     for (int i = 0; i < COUNT; i++) row[i] = keep_in_register(source.row(first + i * STRIDE));
   }
 
-  // Starts to copy columns from k on to address `to` of shared memory. They are there after copy_wait and a barrier.
-  __device__ void start(unsigned to, unsigned k) const {
+  // Starts to copy columns from `first_column` on to address `to`. They are there after copy_wait and a barrier.
+  __device__ void start(unsigned to, unsigned first_column) const {
     if (source.is_aligned) {
 #pragma unroll
       for (int i = 0; i < COUNT; i++)
-        copy16(to + offset + i * STRIDE * Tile::ROW_BYTES, source.at(row[i], k + column),
-               source.inside(row[i], k + column));
+        copy16(to + offset + i * STRIDE * Tile::ROW_BYTES, source.at(row[i], first_column + column),
+               source.inside(row[i], first_column + column));
     } else {
 #pragma unroll 1
       for (int i = 0; i < COUNT; i++) {
         const T *from = source.row(first + i * STRIDE);
-        auto word = [&](unsigned i) { return load_word(source, from, k + column + i * (4 / sizeof(T))); };
+        auto word = [&](unsigned w) {
+          return load_word(source, from, first_column + column + w * (4 / sizeof(T)));
+        };
         store16_shared(to + offset + i * STRIDE * Tile::ROW_BYTES, word(0), word(1), word(2), word(3));
       }
     }
   }
 };
 
-// The accumulators of a warp, WM×WN of them. Half of its columns lie in the left half of the tile and half in the
-// right half: with a gate, whose columns are the left half, one lane has both accumulators that an element of y is
-// made of.
+// The accumulators of a warp, WM×WN of them.
 template <class Tile>
 struct MmaAccumulators {
-  static constexpr int BN = Tile::BN, MT = Tile::WM / 16, NT = Tile::WN / 8;
-  static_assert(NT % 4 == 0, "each half has pairs of 8 columns, which are read at once");
+  static constexpr int MT = Tile::WM / 16, NT = Tile::WN / 8;
+  static_assert(NT % 2 == 0, "ldmatrix reads 16 columns at once");
 
   unsigned lane = threadIdx.x % 32, warp = Tile::SLICES == 1 ? threadIdx.x / 32 : threadIdx.x / 32 % Tile::WARPS;
   unsigned slice = Tile::SLICES == 1 ? 0 : threadIdx.x / 32 / Tile::WARPS;
@@ -123,13 +123,8 @@ struct MmaAccumulators {
   // Offsets of the rows of x and of w whose addresses this lane gives to the warp's first ldmatrix.
   unsigned x_offset = keep_in_register(swizzled_offset<Tile>(warp_m * Tile::WM + lane % 16, lane / 16));
   unsigned w_offset = keep_in_register(
-      swizzled_offset<Tile>(warp_n * (Tile::WN / 2) + lane / 16 * 8 + lane % 8, lane / 8 % 2));
+      swizzled_offset<Tile>(warp_n * Tile::WN + lane / 16 * 8 + lane % 8, lane / 8 % 2));
   float acc[MT][NT][4] = {};
-
-  // Distance from the warp's first 8 columns to its n-th 8 columns.
-  __device__ static constexpr unsigned column_offset(unsigned n) {
-    return n / (NT / 2) * (BN / 2) + n % (NT / 2) * 8;
-  }
 
   // Adds the products of a step.
   __device__ void add(unsigned xs, unsigned ws) {
@@ -147,10 +142,10 @@ struct MmaAccumulators {
     }
   }
 
-  // Adds the products of this slice of a step. The lane's chunk is 0 or 1 at the step's first 32 bytes, and 2·i more at
-  // its i-th: an XOR with 2·i, in whatever order with the swizzle's. So one XOR of the address moves it on. This needs
-  // multiples of ROW_BYTES as xs and ws, so that an address has the low bits of its offset.
-  __device__ void add_to(float (&acc)[MT][NT][4], unsigned xs, unsigned ws) const {
+  // Adds the products of this slice of a step. Moving on by `bytes` adds 2 chunks per 32 bytes. The low bit of the
+  // chunk's number alone is set before, so the addition is an XOR, and it commutes with the swizzle's. xs and ws have to be
+  // multiples of ROW_BYTES, so that an address has the low bits of its offset.
+  __device__ void add_to(float (&sums)[MT][NT][4], unsigned xs, unsigned ws) const {
     constexpr int SLICE_BYTES = Tile::ROW_BYTES / Tile::SLICES;
 #pragma unroll
     for (int i = 0; i < SLICE_BYTES; i += 32) {
@@ -160,21 +155,21 @@ struct MmaAccumulators {
       for (int m = 0; m < MT; m++) load_matrices(a[m], ((xs + x_offset) ^ bytes) + m * 16 * Tile::ROW_BYTES);
 #pragma unroll
       for (int n = 0; n < NT; n += 2)
-        load_matrices(b[n / 2], ((ws + w_offset) ^ bytes) + column_offset(n) * Tile::ROW_BYTES);
-      Tile::MmaOp::multiply(acc, a, b);
+        load_matrices(b[n / 2], ((ws + w_offset) ^ bytes) + n * 8 * Tile::ROW_BYTES);
+      Tile::MmaOp::multiply(sums, a, b);
     }
   }
 
   // Writes the accumulators to shared memory, one tile per slice.
   __device__ void store_acc(float *tiles) const {
     float *tile = tiles + slice * (Tile::BM * Tile::PITCH);
-    unsigned row = warp_m * Tile::WM + lane / 4, column = warp_n * (Tile::WN / 2) + lane % 4 * 2;
+    unsigned row = warp_m * Tile::WM + lane / 4, column = warp_n * Tile::WN + lane % 4 * 2;
 #pragma unroll
     for (int m = 0; m < MT; m++)
 #pragma unroll
       for (int n = 0; n < NT; n++) {
         const float(&c)[4] = acc[m][n];
-        float *p = tile + (row + 16 * m) * Tile::PITCH + column + column_offset(n);
+        float *p = tile + (row + 16 * m) * Tile::PITCH + column + 8 * n;
         *reinterpret_cast<float2 *>(p) = {c[0], c[1]};
         *reinterpret_cast<float2 *>(p + 8 * Tile::PITCH) = {c[2], c[3]};
       }
@@ -182,15 +177,15 @@ struct MmaAccumulators {
 
   // Reads N neighbouring accumulators, 1, 4 or 8, back from shared memory, added over the slices.
   template <int N>
-  __device__ static void load_acc(float (&acc)[N], const float *tiles, unsigned row, unsigned column) {
+  __device__ static void load_acc(float (&values)[N], const float *tiles, unsigned row, unsigned column) {
     const float *p = tiles + row * Tile::PITCH + column;
-    load_floats(acc, p);
+    load_floats(values, p);
 #pragma unroll
     for (int slice = 1; slice < Tile::SLICES; slice++) {
       float other_slice[N];
       load_floats(other_slice, p + slice * Tile::BM * Tile::PITCH);
 #pragma unroll
-      for (int i = 0; i < N; i++) acc[i] += other_slice[i];
+      for (int i = 0; i < N; i++) values[i] += other_slice[i];
     }
   }
   template <int N>

@@ -167,8 +167,9 @@ fn attentions(problem: &Problem, device: &Device, facts: &Facts) -> Result<Vec<C
     let all = (0..sets(bytes)).map(one).collect::<Result<Vec<_>>>()?;
     let all = Rc::new(all);
     let able = attention::REGISTRY.able(problem, facts);
-    let one =
-        |e: &'static Entry<attention::Kernel>| in_turn(e.name, &all, |[q, k, v]| (e.run)(q, k, v));
+    let one = |e: &'static Entry<attention::RunAttention>| {
+        in_turn(e.name, &all, |[q, k, v]| (e.run)(q, k, v))
+    };
     let mut calls: Vec<_> = able.map(one).collect();
     let picked = |[q, k, v]: &[Tensor; 3]| attention::attention(q, k, v);
     calls.push(in_turn(PICKED, &all, picked));
@@ -179,7 +180,7 @@ fn attentions(problem: &Problem, device: &Device, facts: &Facts) -> Result<Vec<C
 struct Step([Tensor; 5], RefCell<attention::Cache>);
 
 impl Step {
-    fn run(&self, run: Option<attention::StepKernel>) -> Result<Tensor> {
+    fn run(&self, run: Option<attention::RunStep>) -> Result<Tensor> {
         let Self([q, k, v, cos, sin], cache) = self;
         let mut cache = cache.borrow_mut();
         let position = cos.dim(0)? - 1;
@@ -236,8 +237,8 @@ fn steps(problem: &Problem, device: &Device, facts: &Facts) -> Result<Vec<CallOn
     let bytes = 2 * dtype.size_in_bytes() * batch * n * k;
     let all = (0..sets(bytes)).map(one).collect::<Result<Vec<_>>>()?;
     let all = Rc::new(all);
-    let able = attention::STEPS.able(problem, facts);
-    let one = |e: &'static Entry<attention::StepKernel>| {
+    let able = attention::STEP_REGISTRY.able(problem, facts);
+    let one = |e: &'static Entry<attention::RunStep>| {
         in_turn(e.name, &all, |step: &Step| step.run(Some(e.run)))
     };
     let mut calls: Vec<_> = able.map(one).collect();
@@ -270,13 +271,13 @@ fn norms(problem: &Problem, device: &Device, facts: &Facts) -> Result<Vec<CallOn
     let all = (0..sets(bytes)).map(one).collect::<Result<Vec<_>>>()?;
     let all = Rc::new(all);
     if problem.op == Op::RmsNorm {
-        let call = |run: rms::Kernel| move |[x, w, _]: &[Tensor; 3]| run(x, w, EPS);
+        let call = |run: rms::RunRmsNorm| move |[x, w, _]: &[Tensor; 3]| run(x, w, EPS);
         let able = rms::REGISTRY.able(problem, facts);
         let mut calls: Vec<_> = able.map(|e| in_turn(e.name, &all, call(e.run))).collect();
         calls.push(in_turn(PICKED, &all, call(rms::rms_norm)));
         return Ok(calls);
     }
-    let call = |run: layer::Kernel| move |[x, w, b]: &[Tensor; 3]| run(x, w, b, EPS);
+    let call = |run: layer::RunLayerNorm| move |[x, w, b]: &[Tensor; 3]| run(x, w, b, EPS);
     let able = layer::REGISTRY.able(problem, facts);
     let mut calls: Vec<_> = able.map(|e| in_turn(e.name, &all, call(e.run))).collect();
     calls.push(in_turn(PICKED, &all, call(layer::layer_norm)));

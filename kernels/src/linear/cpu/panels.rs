@@ -14,7 +14,7 @@ use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use crate::cpu::Slice;
-use crate::element::{Element, dispatch};
+use crate::element::{Element, by_element};
 use crate::error::mismatch;
 
 /// Words per cache line; a vector across two lines would take two loads.
@@ -54,7 +54,7 @@ impl Panels {
     /// # Errors
     /// If w is not a matrix of f32 or bf16 on the CPU.
     pub fn new(w: &Tensor) -> Result<Self> {
-        dispatch!("linear_level4", w.dtype(), Self::of(w, Order::Plain))
+        by_element!("linear_level4", w.dtype(), Self::of(w, Order::Plain))
     }
 
     /// Packs w (2F, K), with the gate's rows before the up-projection's.
@@ -62,7 +62,7 @@ impl Panels {
     /// # Errors
     /// If w is not a matrix of f32 or bf16 on the CPU.
     pub fn gate_up(w: &Tensor) -> Result<Self> {
-        dispatch!(
+        by_element!(
             "linear_swiglu_level4",
             w.dtype(),
             Self::of(w, Order::GateUp)

@@ -13,13 +13,13 @@ use operands::Linear;
 use trace::span;
 
 use super::cpu;
-use crate::element::dispatch;
+use crate::element::by_element;
 use crate::launch::on_cpu;
 
 /// x·wᵀ + b: x (…, K), w (N, K), b (N) or none → (…, N)
 ///
 /// # Errors
-/// When shapes, dtypes or devices do not agree.
+/// When shapes or devices do not agree, operands are not all f32 or all bf16, or one is not contiguous.
 pub fn linear(x: &Tensor, w: &Linear) -> Result<Tensor> {
     let _span = span("linear_level3");
     without_activation("linear_level3", x, w, None)
@@ -28,7 +28,7 @@ pub fn linear(x: &Tensor, w: &Linear) -> Result<Tensor> {
 /// x·wᵀ + b + residual: x (…, K), w (N, K), b (N) or none, residual (…, N) → (…, N), rounded once
 ///
 /// # Errors
-/// When shapes, dtypes or devices do not agree.
+/// When shapes or devices do not agree, operands are not all f32 or all bf16, or one is not contiguous.
 pub fn linear_residual(x: &Tensor, w: &Linear, residual: &Tensor) -> Result<Tensor> {
     let _span = span("linear_residual_level3");
     without_activation("linear_residual_level3", x, w, Some(residual))
@@ -43,7 +43,7 @@ fn without_activation(
     let (b, w) = (w.bias.as_ref(), w.weight.tensor());
     let shape = super::check(kernel, x, w.dims2()?, w.dtype(), b, residual)?;
     if on_cpu(x.device()) {
-        return dispatch!(
+        return by_element!(
             "linear_level3",
             x.dtype(),
             cpu::level3::linear(x, w, b, residual)
@@ -60,7 +60,8 @@ fn without_activation(
 /// gelu(x·wᵀ + b): x (…, K), w (N, K), b (N) → (…, N)
 ///
 /// # Errors
-/// When there is no bias, or shapes, dtypes or devices do not agree.
+/// When there is no bias, shapes or devices do not agree, operands are not all f32 or all bf16, or one is not
+/// contiguous.
 pub fn linear_gelu(x: &Tensor, w: &Linear) -> Result<Tensor> {
     let _span = span("linear_gelu_level3");
     let b = super::with_bias("linear_gelu_level3", w)?;
@@ -68,7 +69,7 @@ pub fn linear_gelu(x: &Tensor, w: &Linear) -> Result<Tensor> {
     let (dims, dtype) = (w.dims2()?, w.dtype());
     let shape = super::check("linear_gelu_level3", x, dims, dtype, Some(b), None)?;
     if on_cpu(x.device()) {
-        return dispatch!(
+        return by_element!(
             "linear_gelu_level3",
             x.dtype(),
             cpu::level3::linear_gelu(x, w, b)
@@ -80,7 +81,8 @@ pub fn linear_gelu(x: &Tensor, w: &Linear) -> Result<Tensor> {
 /// silu(x·Wgᵀ) ⊙ (x·Wuᵀ): x (…, K), w (2F, K), the gate's rows above the up-projection's → (…, F)
 ///
 /// # Errors
-/// When there is a bias, or shapes, dtypes or devices do not agree.
+/// When there is a bias, shapes or devices do not agree, operands are not all f32 or all bf16, or one is not
+/// contiguous.
 pub fn linear_swiglu(x: &Tensor, w: &Linear) -> Result<Tensor> {
     let _span = span("linear_swiglu_level3");
     super::without_bias("linear_swiglu_level3", w)?;
@@ -89,7 +91,7 @@ pub fn linear_swiglu(x: &Tensor, w: &Linear) -> Result<Tensor> {
     let f = super::gate_rows("linear_swiglu_level3", rows)?;
     let shape = super::check("linear_swiglu_level3", x, (f, k), w.dtype(), None, None)?;
     if on_cpu(x.device()) {
-        return dispatch!(
+        return by_element!(
             "linear_swiglu_level3",
             x.dtype(),
             cpu::level3::linear_swiglu(x, w)

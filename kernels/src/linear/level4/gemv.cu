@@ -16,6 +16,7 @@
 // Bytes moved: 4 or 2 times (N·K + M·K + N + 2·M·N). Launch: 2 or 4 rows of w per warp, 4 warps per block.
 //
 // Measured on an NVIDIA H200: linear 1x512x10000 f32 at 118% of the memory bandwidth (data in caches); see kernels/generated/linear/level4/gemv.md.
+#include "common/overlap.cuh"
 #include "common/warp.cuh"
 #include "linear/parameters.cuh"
 
@@ -98,39 +99,39 @@ __device__ __forceinline__ void gemv(const T *x, const T *w, Epilogue epilogue, 
 }
 
 // A kernel of each epilogue, for up to M rows of x.
-#define LINEAR(NAME, T, M)                                                                                   \
+#define GEMV(NAME, T, M)                                                                                     \
   extern "C" __global__ void __launch_bounds__(WARPS *WARP) NAME(PARAMETERS_RESIDUAL(T)) {                   \
     gemv<M>(x, w, Bias<T>{b}, y, m, n, k, residual);                                                         \
   }
-#define LINEAR_GELU(NAME, T, M)                                                                              \
+#define GEMV_GELU(NAME, T, M)                                                                                \
   extern "C" __global__ void __launch_bounds__(WARPS *WARP) NAME(PARAMETERS(T)) {                            \
     gemv<M>(x, w, BiasGelu<T>{b}, y, m, n, k);                                                               \
   }
-#define LINEAR_SWIGLU(NAME, T, M)                                                                            \
+#define GEMV_SWIGLU(NAME, T, M)                                                                              \
   extern "C" __global__ void __launch_bounds__(WARPS *WARP) NAME(PARAMETERS(T)) {                            \
     gemv<M>(x, w, SwiGlu{}, y, m, n, k);                                                                     \
   }
 
-LINEAR(linear_f32_level4_row, float, 1)
-LINEAR_GELU(linear_gelu_f32_level4_row, float, 1)
-LINEAR_SWIGLU(linear_swiglu_f32_level4_row, float, 1)
+GEMV(linear_f32_level4_row, float, 1)
+GEMV_GELU(linear_gelu_f32_level4_row, float, 1)
+GEMV_SWIGLU(linear_swiglu_f32_level4_row, float, 1)
 
-LINEAR(linear_f32_level4_rows4, float, 4)
-LINEAR_GELU(linear_gelu_f32_level4_rows4, float, 4)
-LINEAR_SWIGLU(linear_swiglu_f32_level4_rows4, float, 4)
+GEMV(linear_f32_level4_rows4, float, 4)
+GEMV_GELU(linear_gelu_f32_level4_rows4, float, 4)
+GEMV_SWIGLU(linear_swiglu_f32_level4_rows4, float, 4)
 
-LINEAR(linear_f32_level4_rows8, float, 8)
-LINEAR_GELU(linear_gelu_f32_level4_rows8, float, 8)
-LINEAR_SWIGLU(linear_swiglu_f32_level4_rows8, float, 8)
+GEMV(linear_f32_level4_rows8, float, 8)
+GEMV_GELU(linear_gelu_f32_level4_rows8, float, 8)
+GEMV_SWIGLU(linear_swiglu_f32_level4_rows8, float, 8)
 
-LINEAR(linear_bf16_level4_row, bf16, 1)
-LINEAR_GELU(linear_gelu_bf16_level4_row, bf16, 1)
-LINEAR_SWIGLU(linear_swiglu_bf16_level4_row, bf16, 1)
+GEMV(linear_bf16_level4_row, bf16, 1)
+GEMV_GELU(linear_gelu_bf16_level4_row, bf16, 1)
+GEMV_SWIGLU(linear_swiglu_bf16_level4_row, bf16, 1)
 
-LINEAR(linear_bf16_level4_rows4, bf16, 4)
-LINEAR_GELU(linear_gelu_bf16_level4_rows4, bf16, 4)
-LINEAR_SWIGLU(linear_swiglu_bf16_level4_rows4, bf16, 4)
+GEMV(linear_bf16_level4_rows4, bf16, 4)
+GEMV_GELU(linear_gelu_bf16_level4_rows4, bf16, 4)
+GEMV_SWIGLU(linear_swiglu_bf16_level4_rows4, bf16, 4)
 
-LINEAR(linear_bf16_level4_rows8, bf16, 8)
-LINEAR_GELU(linear_gelu_bf16_level4_rows8, bf16, 8)
-LINEAR_SWIGLU(linear_swiglu_bf16_level4_rows8, bf16, 8)
+GEMV(linear_bf16_level4_rows8, bf16, 8)
+GEMV_GELU(linear_gelu_bf16_level4_rows8, bf16, 8)
+GEMV_SWIGLU(linear_swiglu_bf16_level4_rows8, bf16, 8)

@@ -8,11 +8,11 @@
 //   - The largest tile is 128×128: global memory and L2 then give 2·M·N·K/128 elements instead of 2·M·N·K/32.
 //
 // Prediction: for 16 columns of K a block's four warps read 16 KiB of shared memory, and cp.async writes 8 KiB: 192
-// cycles. Their 128 mma take 256 cycles on an A100, which is compute-bound, and would take 128 on an H200, so shared
+// cycles. Their 128 mma take 256 cycles on an A100, which is compute-bound. They would take 128 on an H200, so shared
 // memory limits it to two thirds of the peak there. Smaller tiles, for fewer than two blocks per SM, are bound by L2.
-// Where it loses: to PyTorch, that is cuBLAS, wherever no epilogue saves a launch: most for large matmuls, where cuBLAS
-// has wgmma, and for a hundred or two rows of x (kernels/generated/linear/level4/mma.md), where all tiles fit the SMs
-// at once, each waits for its own copies from L2, and cuBLAS has more shapes of tiles. Level 5 chooses among more.
+// Where it loses: to PyTorch, that is cuBLAS, wherever no epilogue saves a launch; most for large matmuls, where cuBLAS
+// has wgmma. For a hundred or two rows of x (kernels/generated/linear/level4/mma.md) all tiles fit the SMs at once,
+// each waits for its own copies from L2, and cuBLAS has more shapes of tiles. Level 5 chooses among more.
 // To be faster: Hopper's wgmma, which reads its operands from shared memory itself and alone reaches that GPU's full
 // rate, with TMA (its Tensor Memory Accelerator) to fill shared memory. That is level 5.
 //
@@ -23,7 +23,7 @@
 //
 // Measured on an NVIDIA H200: linear_residual 25216x3072x768 bf16 at 51% of the fastest bf16 matmul; see kernels/generated/linear/level4/mma.md.
 #include "common/gemm/tile_mma.cuh"
-#include "linear/kernels.cuh"
+#include "linear/tile_kernels.cuh"
 
 using Large = MmaTile<MmaBf16, 128, 128, 64, 3, 2, 2>;
 using Medium = MmaTile<MmaBf16, 64, 64, 64, 3, 2, 2>;

@@ -27,7 +27,7 @@ const ENTRIES: [Entries; 3] = [
     ]),
 ];
 
-/// By the tile of this index.
+/// Launches the tile with this index.
 pub(super) fn launch(gemm: &Gemm, tile: usize) -> Result<Tensor> {
     gemm.launch_tiles(&MODULE, ENTRIES[tile], TILES_BF16[tile])
 }

@@ -17,14 +17,15 @@ use super::cpu;
 pub(crate) use super::cpu::level4::Panels;
 use super::gemm::{Epilogue, Gemm};
 use super::tile::{choose, tiles};
-use crate::element::{dispatch, no_kernel};
+use crate::element::{by_element, no_kernel};
 pub(crate) use packed::Form;
 pub(crate) use packed::Packed;
 
 /// x·wᵀ + b: x (…, K), w (N, K), b (N) or none → (…, N)
 ///
 /// # Errors
-/// When shapes, dtypes or devices do not agree.
+/// When shapes or devices do not agree, operands are not all f32 or all bf16, one is not contiguous, or, on a GPU
+/// below compute capability 8.0, more than 8 rows of x are bf16.
 pub fn linear(x: &Tensor, w: &Linear) -> Result<Tensor> {
     let _span = span("linear_level4");
     without_activation("linear_level4", x, w, None)
@@ -33,7 +34,8 @@ pub fn linear(x: &Tensor, w: &Linear) -> Result<Tensor> {
 /// x·wᵀ + b + residual: x (…, K), w (N, K), b (N) or none, residual (…, N) → (…, N), rounded once
 ///
 /// # Errors
-/// When shapes, dtypes or devices do not agree.
+/// When shapes or devices do not agree, operands are not all f32 or all bf16, one is not contiguous, or, on a GPU
+/// below compute capability 8.0, more than 8 rows of x are bf16.
 pub fn linear_residual(x: &Tensor, w: &Linear, residual: &Tensor) -> Result<Tensor> {
     let _span = span("linear_residual_level4");
     without_activation("linear_residual_level4", x, w, Some(residual))
@@ -48,7 +50,7 @@ fn without_activation(
     let (b, w) = (w.bias.as_ref(), Packed::of(&w.weight)?);
     let shape = super::check(kernel, x, w.dims, w.dtype, b, residual)?;
     match &w.form {
-        Form::Cpu(w) => dispatch!(
+        Form::Cpu(w) => by_element!(
             "linear_level4",
             x.dtype(),
             cpu::level4::linear(x, w, b, residual, None)
@@ -67,14 +69,15 @@ fn without_activation(
 /// gelu(x·wᵀ + b): x (…, K), w (N, K), b (N) → (…, N)
 ///
 /// # Errors
-/// When there is no bias, or shapes, dtypes or devices do not agree.
+/// When there is no bias, shapes or devices do not agree, operands are not all f32 or all bf16, one is not
+/// contiguous, or, on a GPU below compute capability 8.0, more than 8 rows of x are bf16.
 pub fn linear_gelu(x: &Tensor, w: &Linear) -> Result<Tensor> {
     let _span = span("linear_gelu_level4");
     let b = super::with_bias("linear_gelu_level4", w)?;
     let w = Packed::of(&w.weight)?;
     let shape = super::check("linear_gelu_level4", x, w.dims, w.dtype, Some(b), None)?;
     match &w.form {
-        Form::Cpu(w) => dispatch!(
+        Form::Cpu(w) => by_element!(
             "linear_gelu_level4",
             x.dtype(),
             cpu::level4::linear_gelu(x, w, b, None)
@@ -93,7 +96,8 @@ pub fn linear_gelu(x: &Tensor, w: &Linear) -> Result<Tensor> {
 /// silu(x·Wgᵀ) ⊙ (x·Wuᵀ): x (…, K), w (2F, K), the gate's rows above the up-projection's → (…, F)
 ///
 /// # Errors
-/// When there is a bias, or shapes, dtypes or devices do not agree.
+/// When there is a bias, shapes or devices do not agree, operands are not all f32 or all bf16, one is not contiguous,
+/// or, on a GPU below compute capability 8.0, more than 8 rows of x are bf16.
 pub fn linear_swiglu(x: &Tensor, w: &Linear) -> Result<Tensor> {
     let _span = span("linear_swiglu_level4");
     super::without_bias("linear_swiglu_level4", w)?;
@@ -102,7 +106,7 @@ pub fn linear_swiglu(x: &Tensor, w: &Linear) -> Result<Tensor> {
     let f = super::gate_rows("linear_swiglu_level4", rows)?;
     let shape = super::check("linear_swiglu_level4", x, (f, k), w.dtype, None, None)?;
     match &w.form {
-        Form::Cpu(w) => dispatch!(
+        Form::Cpu(w) => by_element!(
             "linear_swiglu_level4",
             x.dtype(),
             cpu::level4::linear_swiglu(x, w, None)
@@ -127,7 +131,7 @@ pub(super) fn launch(gemm: &Gemm) -> Result<Tensor> {
     launch_tile(gemm, choose(tiles, gemm.shape.m, gemm.rows_of_w()))
 }
 
-/// By the tile of this index in [`tiles`]: in f32 of `tile_f32.cu`, in bf16 of `mma.cu`.
+/// Launches the tile with this index in [`tiles`]: in f32 of `tile_f32.cu`, in bf16 of `mma.cu`.
 pub(super) fn launch_tile(gemm: &Gemm, tile: usize) -> Result<Tensor> {
     match gemm.x.dtype() {
         DType::F32 => tile_f32::launch(gemm, tile),

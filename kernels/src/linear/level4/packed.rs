@@ -75,5 +75,5 @@ impl Packed {
     }
 }
 
-/// A weight stores one packed form per type. A type of its own lets it store both orders of rows.
+/// The form with a gate. A weight keeps one form per Rust type, so this type lets it keep both orders of rows.
 struct GateUp(Arc<Packed>);

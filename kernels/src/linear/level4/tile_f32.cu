@@ -20,7 +20,7 @@
 //
 // Measured on an NVIDIA H200: linear_residual 25216x3072x768 f32 at 57% of the fastest f32 matmul; see kernels/generated/linear/level4/tile_f32.md.
 #include "common/gemm/tile_f32.cuh"
-#include "linear/kernels.cuh"
+#include "linear/tile_kernels.cuh"
 
 using Large = Tile<64, 64, 32, 8, 2>;
 using Small = Tile<32, 32, 64, 4, 4>;

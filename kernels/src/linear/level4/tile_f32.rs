@@ -22,7 +22,7 @@ const ENTRIES: [Entries; 2] = [
     ]),
 ];
 
-/// By the tile of this index.
+/// Launches the tile with this index.
 pub(super) fn launch(gemm: &Gemm, tile: usize) -> Result<Tensor> {
     gemm.launch_tiles(&MODULE, ENTRIES[tile], TILES_F32[tile])
 }

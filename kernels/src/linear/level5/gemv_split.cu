@@ -125,47 +125,47 @@ __device__ __forceinline__ void gemv_split(const T *x, const T *w, Epilogue epil
 }
 
 // A kernel of each epilogue, for up to M rows of x and COLUMNS columns of y per block.
-#define LINEAR(NAME, T, M, COLUMNS)                                                                          \
+#define GEMV_SPLIT(NAME, T, M, COLUMNS)                                                                      \
   extern "C" __global__ void __launch_bounds__(THREADS) NAME(OVERLAPPED_RESIDUAL(T)) {                       \
     gemv_split<M, COLUMNS>(x, w, Bias<T>{b}, y, m, n, k, residual);                                          \
   }
-#define LINEAR_GELU(NAME, T, M, COLUMNS)                                                                     \
+#define GEMV_SPLIT_GELU(NAME, T, M, COLUMNS)                                                                 \
   extern "C" __global__ void __launch_bounds__(THREADS) NAME(OVERLAPPED(T)) {                                \
     gemv_split<M, COLUMNS>(x, w, BiasGelu<T>{b}, y, m, n, k);                                                \
   }
-#define LINEAR_SWIGLU(NAME, T, M, COLUMNS)                                                                   \
+#define GEMV_SPLIT_SWIGLU(NAME, T, M, COLUMNS)                                                               \
   extern "C" __global__ void __launch_bounds__(THREADS) NAME(OVERLAPPED(T)) {                                \
     gemv_split<M, COLUMNS>(x, w, SwiGlu{}, y, m, n, k);                                                      \
   }
 
-LINEAR(linear_f32_level5_row_1, float, 1, 1)
-LINEAR_GELU(linear_gelu_f32_level5_row_1, float, 1, 1)
-LINEAR_SWIGLU(linear_swiglu_f32_level5_row_1, float, 1, 1)
+GEMV_SPLIT(linear_f32_level5_row_1, float, 1, 1)
+GEMV_SPLIT_GELU(linear_gelu_f32_level5_row_1, float, 1, 1)
+GEMV_SPLIT_SWIGLU(linear_swiglu_f32_level5_row_1, float, 1, 1)
 
-LINEAR(linear_f32_level5_row_4, float, 1, 4)
-LINEAR_GELU(linear_gelu_f32_level5_row_4, float, 1, 4)
-LINEAR_SWIGLU(linear_swiglu_f32_level5_row_4, float, 1, 4)
+GEMV_SPLIT(linear_f32_level5_row_4, float, 1, 4)
+GEMV_SPLIT_GELU(linear_gelu_f32_level5_row_4, float, 1, 4)
+GEMV_SPLIT_SWIGLU(linear_swiglu_f32_level5_row_4, float, 1, 4)
 
-LINEAR(linear_f32_level5_rows4_1, float, 4, 1)
-LINEAR_GELU(linear_gelu_f32_level5_rows4_1, float, 4, 1)
-LINEAR_SWIGLU(linear_swiglu_f32_level5_rows4_1, float, 4, 1)
+GEMV_SPLIT(linear_f32_level5_rows4_1, float, 4, 1)
+GEMV_SPLIT_GELU(linear_gelu_f32_level5_rows4_1, float, 4, 1)
+GEMV_SPLIT_SWIGLU(linear_swiglu_f32_level5_rows4_1, float, 4, 1)
 
-LINEAR(linear_f32_level5_rows4_4, float, 4, 4)
-LINEAR_GELU(linear_gelu_f32_level5_rows4_4, float, 4, 4)
-LINEAR_SWIGLU(linear_swiglu_f32_level5_rows4_4, float, 4, 4)
+GEMV_SPLIT(linear_f32_level5_rows4_4, float, 4, 4)
+GEMV_SPLIT_GELU(linear_gelu_f32_level5_rows4_4, float, 4, 4)
+GEMV_SPLIT_SWIGLU(linear_swiglu_f32_level5_rows4_4, float, 4, 4)
 
-LINEAR(linear_bf16_level5_row_1, bf16, 1, 1)
-LINEAR_GELU(linear_gelu_bf16_level5_row_1, bf16, 1, 1)
-LINEAR_SWIGLU(linear_swiglu_bf16_level5_row_1, bf16, 1, 1)
+GEMV_SPLIT(linear_bf16_level5_row_1, bf16, 1, 1)
+GEMV_SPLIT_GELU(linear_gelu_bf16_level5_row_1, bf16, 1, 1)
+GEMV_SPLIT_SWIGLU(linear_swiglu_bf16_level5_row_1, bf16, 1, 1)
 
-LINEAR(linear_bf16_level5_row_4, bf16, 1, 4)
-LINEAR_GELU(linear_gelu_bf16_level5_row_4, bf16, 1, 4)
-LINEAR_SWIGLU(linear_swiglu_bf16_level5_row_4, bf16, 1, 4)
+GEMV_SPLIT(linear_bf16_level5_row_4, bf16, 1, 4)
+GEMV_SPLIT_GELU(linear_gelu_bf16_level5_row_4, bf16, 1, 4)
+GEMV_SPLIT_SWIGLU(linear_swiglu_bf16_level5_row_4, bf16, 1, 4)
 
-LINEAR(linear_bf16_level5_rows4_1, bf16, 4, 1)
-LINEAR_GELU(linear_gelu_bf16_level5_rows4_1, bf16, 4, 1)
-LINEAR_SWIGLU(linear_swiglu_bf16_level5_rows4_1, bf16, 4, 1)
+GEMV_SPLIT(linear_bf16_level5_rows4_1, bf16, 4, 1)
+GEMV_SPLIT_GELU(linear_gelu_bf16_level5_rows4_1, bf16, 4, 1)
+GEMV_SPLIT_SWIGLU(linear_swiglu_bf16_level5_rows4_1, bf16, 4, 1)
 
-LINEAR(linear_bf16_level5_rows4_4, bf16, 4, 4)
-LINEAR_GELU(linear_gelu_bf16_level5_rows4_4, bf16, 4, 4)
-LINEAR_SWIGLU(linear_swiglu_bf16_level5_rows4_4, bf16, 4, 4)
+GEMV_SPLIT(linear_bf16_level5_rows4_4, bf16, 4, 4)
+GEMV_SPLIT_GELU(linear_gelu_bf16_level5_rows4_4, bf16, 4, 4)
+GEMV_SPLIT_SWIGLU(linear_swiglu_bf16_level5_rows4_4, bf16, 4, 4)

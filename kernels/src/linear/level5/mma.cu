@@ -26,7 +26,7 @@
 #include "common/split_tf32.cuh"
 #include "common/gemm/tile_mma.cuh"
 
-#include "linear/kernels.cuh"
+#include "linear/tile_kernels.cuh"
 
 // BM, BN, BK, STAGES, WARPS_M, WARPS_N and, where it is not 1, SLICES.
 using Large = MmaTile<SplitTf32, 128, 64, 32, 4, 2, 2>;

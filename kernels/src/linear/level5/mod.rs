@@ -68,7 +68,7 @@ pub enum Run {
 /// x·wᵀ + b: x (…, K), w (N, K), b (N) or none → (…, N)
 ///
 /// # Errors
-/// When shapes, dtypes or devices do not agree.
+/// When shapes or devices do not agree, operands are not all f32 or all bf16, or no kernel can.
 pub fn linear(x: &Tensor, w: &Linear) -> Result<Tensor> {
     Ok(linear_with_info(x, w)?.0)
 }
@@ -86,7 +86,7 @@ pub fn linear_with_info(x: &Tensor, w: &Linear) -> Result<(Tensor, Picked<'stati
 /// cuBLAS through candle rounds the sums, too.
 ///
 /// # Errors
-/// When shapes, dtypes or devices do not agree.
+/// When shapes or devices do not agree, operands are not all f32 or all bf16, or no kernel can.
 pub fn linear_residual(x: &Tensor, w: &Linear, residual: &Tensor) -> Result<Tensor> {
     Ok(Call::residual(x, w, residual)?.picked()?.0)
 }
@@ -94,7 +94,7 @@ pub fn linear_residual(x: &Tensor, w: &Linear, residual: &Tensor) -> Result<Tens
 /// gelu(x·wᵀ + b): x (…, K), w (N, K), b (N) → (…, N)
 ///
 /// # Errors
-/// When there is no bias, or shapes, dtypes or devices do not agree.
+/// When there is no bias, shapes or devices do not agree, operands are not all f32 or all bf16, or no kernel can.
 pub fn linear_gelu(x: &Tensor, w: &Linear) -> Result<Tensor> {
     Ok(Call::gelu(x, w)?.picked()?.0)
 }
@@ -102,7 +102,7 @@ pub fn linear_gelu(x: &Tensor, w: &Linear) -> Result<Tensor> {
 /// silu(x·Wgᵀ) ⊙ (x·Wuᵀ): x (…, K), w (2F, K), the gate's rows above the up-projection's → (…, F)
 ///
 /// # Errors
-/// When there is a bias, or shapes, dtypes or devices do not agree.
+/// When there is a bias, shapes or devices do not agree, operands are not all f32 or all bf16, or no kernel can.
 pub fn linear_swiglu(x: &Tensor, w: &Linear) -> Result<Tensor> {
     Ok(Call::swiglu(x, w)?.picked()?.0)
 }

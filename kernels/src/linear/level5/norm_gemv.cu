@@ -1,7 +1,7 @@
 // Level 5 of linear, for one row of x and its RMSNorm, f32 and bf16: both in one launch.
 //   y = h·wᵀ + b, or silu(h·Wgᵀ) ⊙ (h·Wuᵀ), where h = x/√(mean(x²) + eps) ⊙ g
-// x and g (K), w (N, K), or (2F, K) with the rows of Wg above those of Wu, b (N) or none, y (N) or (F). K is a multiple
-// of 16 bytes' elements; x, g and w are 16-byte aligned.
+// x and g (K), w (N, K), or (2F, K) with the rows of Wg above those of Wu, b (N) or none, y (N) or (F). A row
+// is a whole number of 16-byte chunks; x, g and w are 16-byte aligned.
 //
 // Against level 4, where the norm is a launch and the GEMV another: in a decode step each takes two or three
 // microseconds and most of them are latency, not traffic.
@@ -52,7 +52,7 @@ __device__ __forceinline__ void norm_gemv(const T *x, const T *g, const T *w, Ep
   wait_for_previous();
   if (!EARLY) let_next_start();
   load_row(load16_through_l1, x, x_chunks);
-  await_all(x_chunks, k >> 31);
+  await_all(x_chunks, k >> 31); // k >> 31 is 0, which the compiler cannot know
 
   float squares = 0.f, dots[ROWS] = {};
 #pragma unroll

@@ -18,59 +18,73 @@ const WARP: usize = 32;
 /// Rows of w from which a kernel with more rows per warp is faster: those of a head, which fill the GPU several times.
 const TALL: usize = 8192;
 
-/// A kernel, and R and WARPS of `norm_gemv.cu`: elements of y per warp, and warps per block.
+/// A kernel of `norm_gemv.cu`.
 #[derive(Debug, Clone, Copy)]
-struct Kernel(&'static str, usize, usize);
+struct Variant {
+    entry: &'static str,
+    /// Elements of y per warp: R.
+    columns: usize,
+    /// Warps per block: WARPS.
+    warps: usize,
+}
+
+const fn variant(entry: &'static str, columns: usize, warps: usize) -> Variant {
+    Variant {
+        entry,
+        columns,
+        warps,
+    }
+}
 
 /// The kernels for rows of w of up to `chunks` chunks of 16 bytes per lane: CHUNKS of `norm_gemv.cu`.
 #[derive(Debug)]
 struct NormGemv {
     chunks: usize,
-    linear: Kernel,
+    linear: Variant,
     /// For at least [`TALL`] rows of w, if another one is faster there.
-    tall: Option<Kernel>,
-    swiglu: Kernel,
+    tall: Option<Variant>,
+    swiglu: Variant,
 }
 
 const F32: [NormGemv; 3] = [
     NormGemv {
         chunks: 4,
-        linear: Kernel("norm_linear_f32_level5_4", 3, 4),
-        tall: Some(Kernel("norm_linear_f32_level5_4_tall", 4, 4)),
-        swiglu: Kernel("norm_swiglu_f32_level5_4", 2, 4),
+        linear: variant("norm_linear_f32_level5_4", 3, 4),
+        tall: Some(variant("norm_linear_f32_level5_4_tall", 4, 4)),
+        swiglu: variant("norm_swiglu_f32_level5_4", 2, 4),
     },
     NormGemv {
         chunks: 6,
-        linear: Kernel("norm_linear_f32_level5_6", 2, 8),
-        tall: Some(Kernel("norm_linear_f32_level5_6_tall", 4, 4)),
-        swiglu: Kernel("norm_swiglu_f32_level5_6", 2, 4),
+        linear: variant("norm_linear_f32_level5_6", 2, 8),
+        tall: Some(variant("norm_linear_f32_level5_6_tall", 4, 4)),
+        swiglu: variant("norm_swiglu_f32_level5_6", 2, 4),
     },
     NormGemv {
         chunks: 12,
-        linear: Kernel("norm_linear_f32_level5_12", 1, 4),
+        linear: variant("norm_linear_f32_level5_12", 1, 4),
         tall: None,
-        swiglu: Kernel("norm_swiglu_f32_level5_12", 1, 4),
+        swiglu: variant("norm_swiglu_f32_level5_12", 1, 4),
     },
 ];
 
 const BF16: [NormGemv; 3] = [
     NormGemv {
         chunks: 2,
-        linear: Kernel("norm_linear_bf16_level5_2", 3, 4),
+        linear: variant("norm_linear_bf16_level5_2", 3, 4),
         tall: None,
-        swiglu: Kernel("norm_swiglu_bf16_level5_2", 3, 8),
+        swiglu: variant("norm_swiglu_bf16_level5_2", 3, 8),
     },
     NormGemv {
         chunks: 3,
-        linear: Kernel("norm_linear_bf16_level5_3", 3, 8),
-        tall: Some(Kernel("norm_linear_bf16_level5_3_tall", 8, 4)),
-        swiglu: Kernel("norm_swiglu_bf16_level5_3", 2, 8),
+        linear: variant("norm_linear_bf16_level5_3", 3, 8),
+        tall: Some(variant("norm_linear_bf16_level5_3_tall", 8, 4)),
+        swiglu: variant("norm_swiglu_bf16_level5_3", 2, 8),
     },
     NormGemv {
         chunks: 8,
-        linear: Kernel("norm_linear_bf16_level5_8", 2, 4),
+        linear: variant("norm_linear_bf16_level5_8", 2, 4),
         tall: None,
-        swiglu: Kernel("norm_swiglu_bf16_level5_8", 1, 4),
+        swiglu: variant("norm_swiglu_bf16_level5_8", 1, 4),
     },
 ];
 
@@ -82,14 +96,14 @@ const BF16: [NormGemv; 3] = [
 /// # Errors
 /// When shapes, dtypes or devices do not agree.
 pub fn norm_linear(x: &Tensor, norm: &Norm, w: &Linear) -> Result<Option<Tensor>> {
-    let Some((row, variant)) = Row::of(x, norm)? else {
+    let Some((row, kernels)) = Row::of(x, norm)? else {
         return Ok(None);
     };
     let _span = span("norm_linear_level5");
     let (packed, b) = (Packed::of(&w.weight)?, w.bias.as_ref());
     let shape = check("norm_linear_level5", x, packed.dims, packed.dtype, b, None)?;
-    let tall = variant.tall.filter(|_| shape.n >= TALL);
-    row.launch(&packed, Some(b), shape.n, tall.unwrap_or(variant.linear))
+    let tall = kernels.tall.filter(|_| shape.n >= TALL);
+    row.launch(&packed, Some(b), shape.n, tall.unwrap_or(kernels.linear))
 }
 
 /// silu(h·Wgᵀ) ⊙ (h·Wuᵀ) of h = rms_norm(x) in one launch: x (…, K) of one row, w (2F, K), the gate's rows above the
@@ -100,7 +114,7 @@ pub fn norm_linear(x: &Tensor, norm: &Norm, w: &Linear) -> Result<Option<Tensor>
 /// # Errors
 /// When there is a bias, or shapes, dtypes or devices do not agree.
 pub fn norm_swiglu(x: &Tensor, norm: &Norm, w: &Linear) -> Result<Option<Tensor>> {
-    let Some((row, variant)) = Row::of(x, norm)? else {
+    let Some((row, kernels)) = Row::of(x, norm)? else {
         return Ok(None);
     };
     let kernel = "norm_swiglu_level5";
@@ -109,7 +123,7 @@ pub fn norm_swiglu(x: &Tensor, norm: &Norm, w: &Linear) -> Result<Option<Tensor>
     let packed = Packed::gate_up_of(&w.weight)?;
     let f = gate_rows(kernel, packed.dims.0)?;
     check(kernel, x, (f, packed.dims.1), packed.dtype, None, None)?;
-    row.launch(&packed, None, f, variant.swiglu)
+    row.launch(&packed, None, f, kernels.swiglu)
 }
 
 /// One row of x and its norm.
@@ -146,25 +160,26 @@ impl<'a> Row<'a> {
             eps: *eps,
             k,
         };
-        Ok(variants.iter().find(fits).map(|variant| (row, variant)))
+        Ok(variants.iter().find(fits).map(|kernels| (row, kernels)))
     }
 
-    /// (…, n); the kernels of SwiGLU take no bias.
+    /// (…, n). `b` is `None` for the kernels of SwiGLU, which have no parameter for a bias, and `Some(None)` for a layer
+    /// without one, whose kernel takes null.
     fn launch(
         &self,
         w: &Packed,
         b: Option<Option<&Tensor>>,
         n: usize,
-        Kernel(entry, columns, warps): Kernel,
+        kernel: Variant,
     ) -> Result<Option<Tensor>> {
         let Form::Gpu(w) = &w.form else {
             return Ok(None);
         };
         let [x, gain, w] = [self.x, self.gain, w].map(aligned);
         let (x, gain, w, y) = (x?, gain?, w?, output_like(self.x, n)?);
-        let mut launch = Launch::new(&MODULE, entry)
-            .grid(n.div_ceil(warps * columns), 1, 1)
-            .block(warps * WARP, 1, 1)
+        let mut launch = Launch::new(&MODULE, kernel.entry)
+            .grid(n.div_ceil(kernel.warps * kernel.columns), 1, 1)
+            .block(kernel.warps * WARP, 1, 1)
             .programmatic()
             .read(&x)
             .constant(&gain)
@@ -191,7 +206,11 @@ mod tests {
                 let tall = v.tall.map(|tall| ("LINEAR", tall));
                 let others = [("LINEAR", v.linear), ("SWIGLU", v.swiglu)];
                 for (what, kernel) in others.into_iter().chain(tall) {
-                    let Kernel(entry, columns, warps) = kernel;
+                    let Variant {
+                        entry,
+                        columns,
+                        warps,
+                    } = kernel;
                     let sizes = format!("{}, {columns}, {warps}", v.chunks);
                     let line = format!("NORM_{what}({entry}, {dtype}, {sizes})");
                     assert!(cu.contains(&line), "{line}");

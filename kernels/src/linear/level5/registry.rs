@@ -71,7 +71,7 @@ pub static REGISTRY: Registry<Run> = Registry {
 /// Level 4: on a GPU in bf16, `mma.cu` needs 8.0; up to [`gemv::MAX_ROWS`] rows go to `gemv.cu`, which needs 7.5.
 fn can_level4(p: &Problem, facts: &Facts) -> bool {
     let few = p.m <= gemv::MAX_ROWS && facts.at_least((7, 5));
-    is_f32_or_bf16(p) && (few || facts.computes(p.dtype, facts.has(Feature::Bf16)))
+    is_f32_or_bf16(p) && (few || facts.computes_by_mma(p.dtype))
 }
 
 fn is_f32_or_bf16(p: &Problem) -> bool {

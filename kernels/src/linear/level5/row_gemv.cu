@@ -1,6 +1,6 @@
 // Level 5 of linear, for one row of x, f32 and bf16: a row of w is in flight at once, all of it.
 //   y = x·wᵀ + b + r        x (K), w (N, K), b (N) or none, the residual r (N) or none, y (N)
-// K is a multiple of 16 bytes' elements; x and w are 16-byte aligned.
+// A row is a whole number of 16-byte chunks; x and w are 16-byte aligned.
 //
 // Against gemv_split.cu, whose block goes through K in steps that wait for one another: in a decode step the
 // matmuls after attention and at the end of the MLP have 512 or 576 rows of w, a warp for each of them fits on the GPU at
@@ -14,8 +14,8 @@
 //     sums meet in shared memory. With few registers per lane, many blocks are on an SM, so that memory is never idle.
 //
 // Prediction: 1.4 to 1.6 µs per launch in a chain, as measured for such a matmul in a program of its own on an H200, where
-// launches that wait for each other take 2.2 to 2.4. Alone, as gemv_split.cu. A w that no cache holds takes the time of a
-// copy. Outcome: book/chapters/level5.md, and for the long rows benches/NOTES.md.
+// launches that wait for each other take 2.2 to 2.4. Outside a chain it takes as long as gemv_split.cu. A w that no
+// cache holds takes the time of a copy. Outcome: book/chapters/level5.md, and for the long rows benches/NOTES.md.
 // To be faster: the matmuls of a block in one cluster, which exchanges rows of x through shared memory.
 //
 // Bytes moved: 4 or 2 times (N·K + K, mostly from L2, + 3·N). Launch: SHARING warps per row of w, at least 4 per block.
@@ -28,8 +28,8 @@
 template <int SHARING>
 constexpr int WARPS = SHARING > 4 ? SHARING : 4;
 
-// SHARING warps compute one element of y: 1, or all warps of the block. A row is at most CHUNKS chunks of 16 bytes for each
-// of their lanes: lane l of warp p has chunks l + 32·p, l + 32·(p + SHARING), …
+// SHARING warps compute one element of y. SHARING is 1, or all warps of the block. A row is at most CHUNKS chunks of 16
+// bytes for each of their lanes: lane l of warp p has chunks l + 32·p, l + 32·(p + SHARING), …
 template <int CHUNKS, int SHARING, class T>
 __device__ __forceinline__ void row_gemv(const T *x, const T *w, const T *b, const T *residual, T *y, unsigned n,
                                          unsigned k) {
@@ -48,8 +48,8 @@ __device__ __forceinline__ void row_gemv(const T *x, const T *w, const T *b, con
   if (residual) addend += load_at_once(residual + column);
 #pragma unroll
   for (int c = 0; c < CHUNKS; c++) x_chunks[c] = load16_through_l1(x + offset(c), offset(c) < k);
-  await_all(x_chunks, k >> 31);
-  float sums[4] = {}; // of four sums, no product waits for the one before it
+  await_all(x_chunks, k >> 31); // k >> 31 is 0, which the compiler cannot know
+  float sums[4] = {}; // four independent sums: a product need not wait for the one before
 #pragma unroll
   for (int c = 0; c < CHUNKS; c++) {
     float v[PER_CHUNK], weight[PER_CHUNK];
@@ -71,19 +71,19 @@ __device__ __forceinline__ void row_gemv(const T *x, const T *w, const T *b, con
 }
 
 // A kernel for rows of w of up to CHUNKS chunks for each lane of SHARING warps.
-#define LINEAR(NAME, T, CHUNKS, SHARING)                                                                             \
+#define ROW_GEMV(NAME, T, CHUNKS, SHARING)                                                                           \
   extern "C" __global__ void __launch_bounds__(WARPS<SHARING> * WARP) NAME(OVERLAPPED_RESIDUAL(T)) {                 \
     row_gemv<CHUNKS, SHARING>(x, w, b, residual, y, n, k);                                                           \
   }
 
-LINEAR(linear_f32_level5_row_chunks4, float, 4, 1)
-LINEAR(linear_f32_level5_row_chunks6, float, 6, 1)
-LINEAR(linear_f32_level5_row_chunks12, float, 12, 1)
-LINEAR(linear_f32_level5_row_chunks4_by4, float, 4, 4)
-LINEAR(linear_f32_level5_row_chunks8_by8, float, 8, 8)
+ROW_GEMV(linear_f32_level5_row_chunks4, float, 4, 1)
+ROW_GEMV(linear_f32_level5_row_chunks6, float, 6, 1)
+ROW_GEMV(linear_f32_level5_row_chunks12, float, 12, 1)
+ROW_GEMV(linear_f32_level5_row_chunks4_by4, float, 4, 4)
+ROW_GEMV(linear_f32_level5_row_chunks8_by8, float, 8, 8)
 
-LINEAR(linear_bf16_level5_row_chunks2, bf16, 2, 1)
-LINEAR(linear_bf16_level5_row_chunks3, bf16, 3, 1)
-LINEAR(linear_bf16_level5_row_chunks6, bf16, 6, 1)
-LINEAR(linear_bf16_level5_row_chunks2_by4, bf16, 2, 4)
-LINEAR(linear_bf16_level5_row_chunks4_by8, bf16, 4, 8)
+ROW_GEMV(linear_bf16_level5_row_chunks2, bf16, 2, 1)
+ROW_GEMV(linear_bf16_level5_row_chunks3, bf16, 3, 1)
+ROW_GEMV(linear_bf16_level5_row_chunks6, bf16, 6, 1)
+ROW_GEMV(linear_bf16_level5_row_chunks2_by4, bf16, 2, 4)
+ROW_GEMV(linear_bf16_level5_row_chunks4_by8, bf16, 4, 8)

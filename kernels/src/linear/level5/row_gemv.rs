@@ -14,13 +14,13 @@ const WARP: usize = 32;
 
 /// A kernel of `row_gemv.cu`: chunks of 16 bytes per lane, CHUNKS, and warps that share a row, SHARING.
 #[derive(Debug, Clone, Copy)]
-struct Kernel {
+struct Variant {
     chunks: usize,
     sharing: usize,
     entry: &'static str,
 }
 
-const F32: [Kernel; 5] = [
+const F32: [Variant; 5] = [
     row(4, 1, "linear_f32_level5_row_chunks4"),
     row(6, 1, "linear_f32_level5_row_chunks6"),
     row(12, 1, "linear_f32_level5_row_chunks12"),
@@ -28,7 +28,7 @@ const F32: [Kernel; 5] = [
     row(8, 8, "linear_f32_level5_row_chunks8_by8"),
 ];
 
-const BF16: [Kernel; 5] = [
+const BF16: [Variant; 5] = [
     row(2, 1, "linear_bf16_level5_row_chunks2"),
     row(3, 1, "linear_bf16_level5_row_chunks3"),
     row(6, 1, "linear_bf16_level5_row_chunks6"),
@@ -36,15 +36,15 @@ const BF16: [Kernel; 5] = [
     row(4, 8, "linear_bf16_level5_row_chunks4_by8"),
 ];
 
-const fn row(chunks: usize, sharing: usize, entry: &'static str) -> Kernel {
-    Kernel {
+const fn row(chunks: usize, sharing: usize, entry: &'static str) -> Variant {
+    Variant {
         chunks,
         sharing,
         entry,
     }
 }
 
-impl Kernel {
+impl Variant {
     /// For rows of `k` elements, if one has registers for them and they are whole chunks.
     fn of(dtype: DType, k: usize) -> Option<Self> {
         let kernels: &[Self] = match dtype {
@@ -74,13 +74,13 @@ impl Kernel {
 /// Whether there is a kernel for the problem: one row, with or without a residual.
 pub(super) fn can(p: &Problem, facts: &Facts) -> bool {
     let is_sum = matches!(p.op, Op::Linear | Op::LinearResidual);
-    is_sum && p.m == 1 && facts.at_least((7, 5)) && Kernel::of(p.dtype, p.k).is_some()
+    is_sum && p.m == 1 && facts.at_least((7, 5)) && Variant::of(p.dtype, p.k).is_some()
 }
 
 /// For problems that [`can`] allows.
 pub(super) fn launch(gemm: &Gemm) -> Result<Tensor> {
     let (shape, dtype) = (gemm.shape, gemm.x.dtype());
-    let Some(kernel) = Kernel::of(dtype, shape.k) else {
+    let Some(kernel) = Variant::of(dtype, shape.k) else {
         let found = format!("K = {} in {}", shape.k, dtype.as_str());
         return Err(mismatch(
             "linear_level5_row_gemv",
@@ -112,12 +112,12 @@ mod tests {
         let cu = include_str!("row_gemv.cu");
         for (dtype, kernels) in [("float", F32), ("bf16", BF16)] {
             for kernel in kernels {
-                let Kernel {
+                let Variant {
                     chunks,
                     sharing,
                     entry,
                 } = kernel;
-                let line = format!("LINEAR({entry}, {dtype}, {chunks}, {sharing})");
+                let line = format!("ROW_GEMV({entry}, {dtype}, {chunks}, {sharing})");
                 assert!(cu.contains(&line), "{line}");
                 for text in MODULE.texts() {
                     let threads = directive(text, entry, ".maxntid");
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn the_first_kernel_whose_registers_hold_a_row() {
-        let entry = |dtype, k| Kernel::of(dtype, k).map(|kernel| kernel.entry);
+        let entry = |dtype, k| Variant::of(dtype, k).map(|kernel| kernel.entry);
         for (dtype, k, expected) in [
             (DType::F32, 512, "linear_f32_level5_row_chunks4"),
             (DType::F32, 516, "linear_f32_level5_row_chunks6"),

@@ -4,7 +4,7 @@ use candle_core::{D, Result, Tensor};
 
 use super::{Call, Run, row_gemv};
 use crate::cpu::parallel::Threads;
-use crate::element::dispatch;
+use crate::element::by_element;
 use crate::error::mismatch;
 use crate::gelu::level4::gelu;
 use crate::linear::cpu;
@@ -41,17 +41,17 @@ impl Call<'_> {
     fn panels(&self, w: &Panels, threads: Option<Threads>) -> Result<Tensor> {
         let (x, dtype) = (self.x, self.problem.dtype);
         match (self.epilogue, self.b) {
-            (Epilogue::SwiGlu, _) => dispatch!(
+            (Epilogue::SwiGlu, _) => by_element!(
                 "linear_swiglu_level5",
                 dtype,
                 cpu::level4::linear_swiglu(x, w, threads)
             ),
-            (Epilogue::BiasGelu, Some(b)) => dispatch!(
+            (Epilogue::BiasGelu, Some(b)) => by_element!(
                 "linear_gelu_level5",
                 dtype,
                 cpu::level4::linear_gelu(x, w, b, threads)
             ),
-            (_, b) => dispatch!(
+            (_, b) => by_element!(
                 "linear_level5",
                 dtype,
                 cpu::level4::linear(x, w, b, self.residual, threads)

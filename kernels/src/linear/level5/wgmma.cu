@@ -53,27 +53,27 @@ using Narrow = WgmmaTile<128, 6>;
 // A kernel of each epilogue. The tensor maps are passed by value; linear alone has a residual (M, N), or null.
 #define MAPS                                                                                                 \
   const __grid_constant__ TensorMap x, const __grid_constant__ TensorMap w, const __grid_constant__ TensorMap y
-#define LINEAR(NAME, TILE)                                                                                   \
+#define WGMMA(NAME, TILE)                                                                                    \
   extern "C" __global__ void __cluster_dims__(TILE::CLUSTER, 1, 1) __launch_bounds__(TILE::THREADS, 1)       \
       NAME(MAPS, const bf16 *__restrict__ b, const bf16 *__restrict__ residual, unsigned m, unsigned n,      \
            unsigned k) {                                                                                     \
     gemm_tiles<TILE, Bias>(&x, &w, &y, Added{b, residual, m, n}, k);                                         \
   }
-#define LINEAR_GELU(NAME, TILE)                                                                              \
+#define WGMMA_GELU(NAME, TILE)                                                                               \
   extern "C" __global__ void __cluster_dims__(TILE::CLUSTER, 1, 1) __launch_bounds__(TILE::THREADS, 1)       \
       NAME(MAPS, const bf16 *__restrict__ b, unsigned m, unsigned n, unsigned k) {                           \
     gemm_tiles<TILE, BiasGelu>(&x, &w, &y, Added{b, nullptr, m, n}, k);                                      \
   }
-#define LINEAR_SWIGLU(NAME, TILE)                                                                            \
+#define WGMMA_SWIGLU(NAME, TILE)                                                                             \
   extern "C" __global__ void __cluster_dims__(TILE::CLUSTER, 1, 1) __launch_bounds__(TILE::THREADS, 1)       \
       NAME(MAPS, const bf16 *__restrict__ b, unsigned m, unsigned n, unsigned k) {                           \
     gemm_tiles<TILE, SwiGlu>(&x, &w, &y, Added{b, nullptr, m, n}, k);                                        \
   }
 
-LINEAR(linear_bf16_level5_128x192, Wide)
-LINEAR_GELU(linear_gelu_bf16_level5_128x192, Wide)
-LINEAR_SWIGLU(linear_swiglu_bf16_level5_128x192, Wide)
+WGMMA(linear_bf16_level5_128x192, Wide)
+WGMMA_GELU(linear_gelu_bf16_level5_128x192, Wide)
+WGMMA_SWIGLU(linear_swiglu_bf16_level5_128x192, Wide)
 
-LINEAR(linear_bf16_level5_128x128, Narrow)
-LINEAR_GELU(linear_gelu_bf16_level5_128x128, Narrow)
-LINEAR_SWIGLU(linear_swiglu_bf16_level5_128x128, Narrow)
+WGMMA(linear_bf16_level5_128x128, Narrow)
+WGMMA_GELU(linear_gelu_bf16_level5_128x128, Narrow)
+WGMMA_SWIGLU(linear_swiglu_bf16_level5_128x128, Narrow)

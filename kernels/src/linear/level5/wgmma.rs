@@ -103,8 +103,10 @@ mod tests {
             "BM = 128, BN = BN_, BK = 64, STAGES = STAGES_, CLUSTER = 2, THREADS = 3 * 128;";
         assert!(tile.contains(sizes), "as the constants above");
         assert!(tile.contains("OUT_BYTES = 16 * 2 * 64, OUT = STAGES * STEP_BYTES;"));
-        assert!(tile.contains("FULL = OUT + 8 * OUT_BYTES, EMPTY = FULL + 8 * STAGES"));
-        assert!(tile.contains("SHARED_BYTES = EMPTY + 8 * STAGES;"));
+        assert!(tile.contains("FULL = OUT + CONSUMER_WARPS * OUT_BYTES"));
+        assert!(tile.contains("EMPTY = FULL + BARRIER_BYTES * STAGES;"));
+        assert!(tile.contains("SHARED_BYTES = EMPTY + BARRIER_BYTES * STAGES;"));
+        assert!(tile.contains("CONSUMER_WARPS = 8, BARRIER_BYTES = 8;"));
         for wgmma in WGMMAS {
             let expected = ["WgmmaTile", &wgmma.n.to_string(), &wgmma.stages.to_string()];
             for entry in wgmma.entries.0 {

@@ -28,11 +28,13 @@
 template <int BN_, int STAGES_>
 struct WgmmaTile {
   static constexpr int BM = 128, BN = BN_, BK = 64, STAGES = STAGES_, CLUSTER = 2, THREADS = 3 * 128;
+  static constexpr int PRODUCER = 2, CONSUMER_WARPS = 8, BARRIER_BYTES = 8; // PRODUCER: the third warpgroup
   // A step is BM rows of x, then BN rows of w, each 128 bytes: the width of the swizzle.
   static constexpr int ROW_BYTES = 2 * BK, STEP_BYTES = (BM + BN) * ROW_BYTES;
   // Shared memory: the stages, 16 rows of 64 columns of y for each consumer warp, the barriers.
   static constexpr int OUT_BYTES = 16 * 2 * 64, OUT = STAGES * STEP_BYTES;
-  static constexpr int FULL = OUT + 8 * OUT_BYTES, EMPTY = FULL + 8 * STAGES, SHARED_BYTES = EMPTY + 8 * STAGES;
+  static constexpr int FULL = OUT + CONSUMER_WARPS * OUT_BYTES, EMPTY = FULL + BARRIER_BYTES * STAGES;
+  static constexpr int SHARED_BYTES = EMPTY + BARRIER_BYTES * STAGES;
 };
 
 // The tiles of y that a cluster computes, every `stride`-th from `first` on, and for each the steps of K.
@@ -63,13 +65,16 @@ template <class Tile, class Scheduler>
 __device__ __forceinline__ void produce(const TensorMap *x, const TensorMap *w, const Scheduler &scheduler,
                                         unsigned base) {
   unsigned s = 0; // steps so far, over all tiles
-  auto wait_until_empty = [&] { mbarrier_wait(base + Tile::EMPTY + 8 * (s % Tile::STAGES), s / Tile::STAGES % 2 ^ 1); };
+  // A stage's first wait passes: parity 1 is the phase before the first.
+  auto wait_until_empty = [&] {
+    mbarrier_wait(base + Tile::EMPTY + Tile::BARRIER_BYTES * (s % Tile::STAGES), s / Tile::STAGES % 2 ^ 1);
+  };
 #pragma unroll 1
   for (unsigned tile = scheduler.first; tile < scheduler.tiles; tile += scheduler.stride) {
     unsigned row = scheduler.row(tile), row_of_w = scheduler.row_of_w(tile);
 #pragma unroll 1
     for (unsigned step = 0; step < scheduler.steps; step++, s++) {
-      unsigned full_barrier = base + Tile::FULL + 8 * (s % Tile::STAGES);
+      unsigned full_barrier = base + Tile::FULL + Tile::BARRIER_BYTES * (s % Tile::STAGES);
       unsigned xs = base + s % Tile::STAGES * Tile::STEP_BYTES;
       unsigned ws = xs + (Tile::BM + scheduler.rank * (Tile::BN / 2)) * Tile::ROW_BYTES;
       wait_until_empty();
@@ -78,7 +83,8 @@ __device__ __forceinline__ void produce(const TensorMap *x, const TensorMap *w, 
       tma_load_multicast(ws, w, row_of_w, step * Tile::BK, full_barrier, 0b11);
     }
   }
-  // The other block arrives at this block's barriers, too, so this block may not exit before.
+  // The other block arrives at this block's barriers, too, so this block may not exit before all
+  // its stages are empty.
   for (int i = 0; i < Tile::STAGES; i++, s++) wait_until_empty();
 }
 
@@ -88,15 +94,15 @@ template <class Tile, class Started>
 __device__ __forceinline__ void multiply_tile(float (&acc)[2][Tile::BN / 8][4], unsigned s, unsigned steps,
                                               unsigned base, Started started) {
   unsigned lane = threadIdx.x % 32;
-  auto release = [&](unsigned s) { // each warp arrives in each block of the cluster
-    if (lane < Tile::CLUSTER) mbarrier_arrive(base + Tile::EMPTY + 8 * (s % Tile::STAGES), lane);
+  auto release = [&](unsigned done) { // lane 0 arrives in block 0, lane 1 in block 1
+    if (lane < Tile::CLUSTER) mbarrier_arrive(base + Tile::EMPTY + Tile::BARRIER_BYTES * (done % Tile::STAGES), lane);
   };
 #pragma unroll 1
   for (unsigned step = 0; step < steps; step++, s++) {
     unsigned xs = base + s % Tile::STAGES * Tile::STEP_BYTES;
     unsigned long long upper = matrix_descriptor(xs), lower = matrix_descriptor(xs + 64 * Tile::ROW_BYTES);
     unsigned long long w = matrix_descriptor(xs + Tile::BM * Tile::ROW_BYTES);
-    mbarrier_wait(base + Tile::FULL + 8 * (s % Tile::STAGES), s / Tile::STAGES % 2);
+    mbarrier_wait(base + Tile::FULL + Tile::BARRIER_BYTES * (s % Tile::STAGES), s / Tile::STAGES % 2);
     wgmma_fence();
 #pragma unroll
     for (int i = 0; i < Tile::BK / 16; i++) { // 16 columns are 32 bytes, 2 of a descriptor's units
@@ -138,8 +144,8 @@ __device__ __forceinline__ void write_tile(const float (&acc)[2][Tile::BN / 8][4
   constexpr int COLUMNS = Epilogue::GATED ? 32 : 64, NT = COLUMNS / 8, PITCH = 2 * COLUMNS;
   constexpr int CHUNKS = (Epilogue::GATED ? Tile::BN / 2 : Tile::BN) / COLUMNS;
   unsigned lane = threadIdx.x % 32;
-  // Lane l gives the address of row l % 16. The swizzle permutes the 16-byte chunks of a row by the number of the 128
-  // bytes that it lies in; two rows of 64 bytes, those of a gated tile, share a number.
+  // Lane l gives the address of row l % 16. The swizzle permutes the 16-byte chunks of a row by the index of its
+  // 128-byte line; two rows of 64 bytes, those of a gated tile, share a line.
   unsigned to = out + lane % 16 * PITCH, swizzle = lane % 16 * PITCH / 128 % NT;
 #pragma unroll
   for (int chunk = 0; chunk < CHUNKS; chunk++, column += COLUMNS) {
@@ -151,19 +157,19 @@ __device__ __forceinline__ void write_tile(const float (&acc)[2][Tile::BN / 8][4
       bias[j][0] = unpack_low(two), bias[j][1] = unpack_high(two);
     }
 #pragma unroll
-    for (int rows = 0; rows < 2; rows++) { // the upper 64 rows of the tile, then the lower
+    for (int half = 0; half < 2; half++) { // the upper 64 rows of the tile, then the lower
       unsigned packed[NT][2];
 #pragma unroll
       for (int j = 0; j < NT; j++) {
-        const float(&c)[4] = acc[rows][chunk * NT + j];
-        const float(&up)[4] = acc[rows][Epilogue::GATED ? Tile::BN / 16 + chunk * NT + j : 0];
+        const float(&c)[4] = acc[half][chunk * NT + j];
+        const float(&up)[4] = acc[half][Epilogue::GATED ? Tile::BN / 16 + chunk * NT + j : 0];
         float value[4];
 #pragma unroll
         for (int i = 0; i < 4; i++) value[i] = Epilogue::of(c[i] + bias[j][i % 2], up[i]);
         if (added.residual) {
 #pragma unroll
           for (int i = 0; i < 4; i += 2) {
-            unsigned two = added.load_residual(row + 64 * rows + lane / 4 + 4 * i, column + 8 * j + lane % 4 * 2);
+            unsigned two = added.load_residual(row + 64 * half + lane / 4 + i / 2 * 8, column + 8 * j + lane % 4 * 2);
             value[i] += unpack_low(two), value[i + 1] += unpack_high(two);
           }
         }
@@ -177,27 +183,28 @@ __device__ __forceinline__ void write_tile(const float (&acc)[2][Tile::BN / 8][4
                        packed[j + 1][1]);
       fence_proxy_async();
       __syncwarp();
-      if (lane == 0) tma_store(y, row + 64 * rows, column, out);
+      if (lane == 0) tma_store(y, row + 64 * half, column, out);
     }
   }
 }
 
 // A consumer: multiplies and writes every second tile of the block. The two consumers multiply in turn, by barriers 1
-// and 2 of the block's 16. When a consumer's turn comes, all steps of the tile before have been full, so no thread waits
-// for a phase that is two ahead.
+// and 2 of the block's 16. A wait sees a phase's parity alone, so it would pass too early if the phase before had not completed.
+// It has, because all steps of the tile before have been full when a consumer's turn comes.
 template <class Tile, class Epilogue>
 __device__ __forceinline__ void consume(const TensorMap *y, const Added &added,
                                         const TileScheduler<Tile, Epilogue> &scheduler, unsigned base,
                                         unsigned group) {
   unsigned warp = threadIdx.x / 32 % 4, out = base + Tile::OUT + (4 * group + warp) * Tile::OUT_BYTES;
   unsigned i = group, tile = scheduler.first + i * scheduler.stride; // i: the block's tiles
+  auto turn_of = [](unsigned consumer) { return 1 + consumer; };     // the barrier of its turn
 #pragma unroll 1
   for (; tile < scheduler.tiles; tile += 2 * scheduler.stride, i += 2) {
     float acc[2][Tile::BN / 8][4] = {};
-    if (i > 0) asm volatile("bar.sync %0, 256;" ::"r"(1 + group) : "memory");
+    if (i > 0) asm volatile("bar.sync %0, 256;" ::"r"(turn_of(group)) : "memory");
     multiply_tile<Tile>(acc, i * scheduler.steps, scheduler.steps, base, [&] {
       bool is_last = tile + scheduler.stride >= scheduler.tiles;
-      if (!is_last) asm volatile("bar.arrive %0, 256;" ::"r"(2 - group) : "memory");
+      if (!is_last) asm volatile("bar.arrive %0, 256;" ::"r"(turn_of(1 - group)) : "memory");
     });
     write_tile<Tile, Epilogue>(acc, added, y, scheduler.row(tile) + 16 * warp, scheduler.column(tile), out);
   }
@@ -217,15 +224,16 @@ __device__ __forceinline__ void gemm_tiles(const TensorMap *x, const TensorMap *
   if (threadIdx.x == 0) {
     prefetch_tensor_map(x), prefetch_tensor_map(w), prefetch_tensor_map(y);
     for (int i = 0; i < Tile::STAGES; i++) {
-      mbarrier_init(base + Tile::FULL + 8 * i, 1);                  // the producer
-      mbarrier_init(base + Tile::EMPTY + 8 * i, 4 * Tile::CLUSTER); // the warps of a consumer in each block
+      mbarrier_init(base + Tile::FULL + Tile::BARRIER_BYTES * i, 1); // the producer
+      // The warps of a consumer in each block.
+      mbarrier_init(base + Tile::EMPTY + Tile::BARRIER_BYTES * i, 4 * Tile::CLUSTER);
     }
   }
   cluster_barrier();
 
-  if (group == 2) {
+  if (group == Tile::PRODUCER) {
     setmaxnreg_dec<24>();
-    if (threadIdx.x == 256) produce<Tile>(x, w, scheduler, base);
+    if (threadIdx.x == 128 * Tile::PRODUCER) produce<Tile>(x, w, scheduler, base);
   } else {
     setmaxnreg_inc<240>();
     consume<Tile>(y, added, scheduler, base, group);

@@ -8,16 +8,17 @@ use candle_core::{Result, Tensor};
 use operands::Linear;
 
 use super::{Added, Shape, cpu};
-use crate::element::{by_dtype, dispatch};
+use crate::element::{by_dtype, by_element};
 use crate::launch::Launch;
 use crate::linear::level4::{Form, Packed};
 use crate::linear::tile::{choose, tiles};
 
-/// pixels (B, 3, H, W), patch with weight (C, 3, P, P) and bias (C), class (1, 1, C), positions (1, 1 + n, C)
-/// → (B, 1 + n, C)
+/// Projects the patches of images, puts the class token first and adds positions: pixels (B, 3, H, W), patch with
+/// weight (C, 3, P, P) and bias (C), class (1, 1, C), positions (1, 1 + n, C) with n = H·W/P² → (B, 1 + n, C)
 ///
 /// # Errors
-/// When shapes, dtypes or devices do not agree, or the projection has no bias.
+/// When shapes or devices do not agree, H or W is no multiple of P, operands are not all f32 or all bf16, one is not
+/// contiguous, the projection has no bias, or they are bf16 on a GPU below compute capability 8.0.
 pub fn patch_embed(
     pixels: &Tensor,
     patch: &Linear,
@@ -30,7 +31,7 @@ pub fn patch_embed(
     let shape = super::check(KERNEL, pixels, w.tensor(), added)?;
     let w = w.packed(|w| Packed::new(&w.reshape((shape.c, shape.k()))?))?;
     match &w.form {
-        Form::Cpu(w) => dispatch!(
+        Form::Cpu(w) => by_element!(
             "patch_embed_level4",
             pixels.dtype(),
             cpu::level4::patch_embed(pixels, w, added, shape)

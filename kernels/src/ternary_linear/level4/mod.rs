@@ -6,7 +6,7 @@ mod lut;
 use candle_core::{Result, Tensor};
 
 use super::{Sizes, Ternary, check, cpu};
-use crate::element::dispatch;
+use crate::element::by_element;
 use crate::launch::{Launch, Module, on_cpu};
 
 /// y (…, N) like x (…, K), by tables of the sums of neighbouring activations.
@@ -16,7 +16,7 @@ use crate::launch::{Launch, Module, on_cpu};
 pub fn lut(x: &Tensor, w: &Ternary) -> Result<Tensor> {
     let sizes = check("ternary_linear_lut_level4", x, w)?;
     if on_cpu(x.device()) {
-        return dispatch!(
+        return by_element!(
             "ternary_linear_lut_level4",
             x.dtype(),
             cpu::lut(x, w, &sizes)
@@ -32,7 +32,7 @@ pub fn lut(x: &Tensor, w: &Ternary) -> Result<Tensor> {
 pub fn dp4a(x: &Tensor, w: &Ternary) -> Result<Tensor> {
     let sizes = check("ternary_linear_dp4a_level4", x, w)?;
     if on_cpu(x.device()) {
-        return dispatch!(
+        return by_element!(
             "ternary_linear_dp4a_level4",
             x.dtype(),
             cpu::dp4a(x, w, &sizes)

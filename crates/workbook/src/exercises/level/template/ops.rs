@@ -3,11 +3,14 @@
 use candle_core::{Result, Tensor};
 use level1::Level1;
 use models::{
-    CacheShape, Csr, Heads, KvCache, Linear, Norm, Ops, Rope, Sampling, Segments, Weight,
+    CacheShape, Csr, Heads, KvCache, Linear, Norm, Ops, Rope, Sampling, Segments, Weight, WholePass,
 };
 
 /// The level `NAME`.
 pub struct Own;
+
+/// Passes of a whole model: yours are computed method by method.
+impl WholePass for Own {}
 
 impl Ops for Own {
     /// 0: a level of your own.

@@ -1,0 +1,16 @@
+//! The blocks of a vision transformer in bf16, batch 1, in the sizes of `s16`: one call, five launches per block.
+//!
+//! A block is x₁ = x + attention(norm(x)·Wqkvᵀ + b)·Woutᵀ + b, then y = x₁ + gelu(norm(x₁)·Wupᵀ + b)·Wdownᵀ + b, the norm
+//! LayerNorm: `patch_embed` makes the first x, and each next block reads y. x and y are (1, 197, 384), Wqkv (1152, 384),
+//! Wout (384, 384), Wup (1536, 384), Wdown (384, 1536), with 6 heads of 64 channels. Sums, softmax, mean and variance are in
+//! f32. "An image is worth 16x16 words", Dosovitskiy et al. 2021, section 3.1.
+//!
+//! What runs otherwise, op by op, rounds the result of a norm to bf16. This pass rounds w times the norm's gain instead.
+//!
+//! Tolerance: as far from an oracle in f64 as the blocks op by op.
+
+pub(crate) mod calls;
+pub mod level5;
+
+#[cfg(test)]
+mod tests;
