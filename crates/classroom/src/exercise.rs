@@ -203,7 +203,19 @@ pub fn nearest<'e>(exercises: &'e [Exercise], name: &str) -> Option<&'e Exercise
             .unwrap_or(usize::MAX)
     };
     let nearest = exercises.iter().min_by_key(|e| away(e))?;
-    (away(nearest) <= 3.min(name.len() / 2)).then_some(nearest)
+    is_near(away(nearest), name).then_some(nearest)
+}
+
+/// Returns the name that differs from `asked` by one or two letters.
+pub fn nearest_name<'n>(names: impl IntoIterator<Item = &'n str>, asked: &str) -> Option<&'n str> {
+    let names = names.into_iter();
+    let (away, nearest) = names.map(|name| (levenshtein(name, asked), name)).min()?;
+    is_near(away, asked).then_some(nearest)
+}
+
+/// Whether a name that differs from `asked` by this many letters may be meant.
+fn is_near(away: usize, asked: &str) -> bool {
+    away <= 3.min(asked.len() / 2)
 }
 
 fn folders(root: &Path) -> Result<Vec<PathBuf>, BadInput> {

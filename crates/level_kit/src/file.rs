@@ -83,7 +83,7 @@ impl KernelFile {
     fn ptx(&self) -> std::result::Result<String, String> {
         let path: PathBuf = [self.folder, self.file].iter().collect();
         let text = std::fs::read_to_string(&path)
-            .map_err(|e| format!("cannot read `{}`: {e}", path.display()))?;
+            .map_err(|e| format!("cannot read `{}`: {}", path.display(), why(&e)))?;
         if path.extension().is_none_or(|extension| extension != "cu") {
             return Ok(text);
         }
@@ -230,6 +230,14 @@ fn of_file(file: &str, module: &Module, entry: &str, error: &Error) -> Error {
         Error::Msg(line.into())
     } else {
         Error::Msg(format!("{file}: {line}"))
+    }
+}
+
+/// Why a file cannot be read, in the words of all programs.
+fn why(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => "no such file".into(),
+        _ => error.to_string(),
     }
 }
 

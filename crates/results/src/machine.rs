@@ -6,6 +6,8 @@ use std::path::Path;
 use data::BadInput;
 use serde::{Deserialize, Serialize};
 
+use crate::Figures;
+
 /// Maximum length of a text.
 const LONGEST: usize = 200;
 /// Characters that are markup in XML or in Markdown.
@@ -55,6 +57,17 @@ impl Machine {
         Origin {
             commit: self.commit.clone(),
             date: self.date.clone(),
+        }
+    }
+
+    /// The machine at the commit and date of one of its rows, which may be older than the file.
+    #[must_use]
+    pub fn at(&self, row: &impl Figures) -> Self {
+        let Origin { commit, date } = row.origin().cloned().unwrap_or_else(|| self.origin());
+        Self {
+            commit,
+            date,
+            ..self.clone()
         }
     }
 

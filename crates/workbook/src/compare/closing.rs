@@ -3,6 +3,7 @@
 use anyhow::Result;
 use candle_core::Device;
 use kernels::dispatch::{Facts, is_tuned, tables, tune_command};
+use levels::Name;
 use results::{Results, Row};
 
 use super::Spread;
@@ -15,6 +16,8 @@ struct Here {
     simd: Option<&'static str>,
     /// Whether level 5 has a table measured on this device.
     tuned: bool,
+    /// A learner's own level among those that are compared.
+    own: Option<String>,
 }
 
 /// A speed-up of level 2 below this counts as no gain.
@@ -30,18 +33,19 @@ const NAME: usize = 10;
 ///
 /// # Errors
 /// If the driver does not respond.
-pub fn closing(results: &Results, device: &Device) -> Result<String> {
+pub fn closing(results: &Results, device: &Device, own: Option<&Name>) -> Result<String> {
     let facts = Facts::of(device)?;
     let here = Here {
         facts: facts.clone(),
         simd: simd(),
         tuned: is_tuned(facts, tables(facts)),
+        own: own.map(Name::to_string),
     };
     Ok(text(&results.rows, &here))
 }
 
 fn text(rows: &[Row], here: &Here) -> String {
-    let (next, read_on) = if here.facts.is_gpu() {
+    let (mut next, read_on) = if here.facts.is_gpu() {
         (
             [
                 "cargo run --release --features cuda -- --preset readme --dtype bf16",
@@ -58,6 +62,12 @@ fn text(rows: &[Row], here: &Here) -> String {
             "\"Level 2\" says what fused ops save, and where.",
         )
     };
+    let report = here.own.as_ref();
+    let report = report.map(|own| format!("cargo ex level report {own}"));
+    let profile = next.iter_mut().find(|line| line.contains(" profile "));
+    if let (Some(report), Some(profile)) = (&report, profile) {
+        *profile = report;
+    }
     let read_on = [
         "cargo run --release -p book -- serve",
         "shows the book. \"Start here\" says what every column means,",
@@ -207,7 +217,26 @@ mod tests {
     use crate::compare::drawn::tests::example;
 
     fn here(facts: Facts, simd: Option<&'static str>, tuned: bool) -> Here {
-        Here { facts, simd, tuned }
+        Here {
+            facts,
+            simd,
+            tuned,
+            own: None,
+        }
+    }
+
+    #[test]
+    fn a_level_of_ones_own_has_a_report_next() {
+        let with_own = Here {
+            own: Some("mine".into()),
+            ..here(cpu(), None, true)
+        };
+        let text = text(&rows(1.4), &with_own);
+        assert!(
+            text.contains("\nTry next  cargo ex level report mine\n"),
+            "{text}"
+        );
+        assert!(!text.contains("--level 1"), "{text}");
     }
 
     fn cpu() -> Facts {

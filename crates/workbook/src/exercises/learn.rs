@@ -291,14 +291,14 @@ fn and_instead(mut bad: BadInput, exercise: &Exercise, place: &Place) -> BadInpu
 pub fn hint(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Result<bool> {
     let mut learner = Learner::open(&place.dir())?;
     let exercise = chosen(exercises, &learner, place, name)?;
-    let (number, hint) = learner.hint(exercise)?;
-    let all = exercise.spec.hints.len();
-    data::println!(
-        "Hint {number} of {all} for {}: {}",
-        exercise.id,
-        plain(hint)
-    );
-    if number == all {
+    let hint = learner.hint(exercise)?;
+    let (id, text, all) = (&exercise.id, plain(hint.text), exercise.spec.hints.len());
+    if hint.is_repeated {
+        data::println!("No more hints for {id}; the last was: {text}");
+    } else {
+        data::println!("Hint {} of {all} for {id}: {text}", hint.number);
+    }
+    if hint.number == all {
         let (command, number) = (place.command(), exercise.number());
         let then = match &exercise.solution {
             Some(_) => format!("`{command} solution {number} --reveal` shows a solution"),

@@ -27,15 +27,17 @@ fn what_comes_next_is_about_the_method_that_was_checked() {
     let wrong = check(&learner, "norm_linear");
     assert_eq!(wrong.code, 1, "{wrong:?}");
     let said = next(&wrong);
-    assert!(said.starts_with("Next: norm_linear computes"), "{said}");
+    let expected = "Next: make norm_linear right at odd sizes, in f32 and bf16, without a finding of the simulator.\n      \
+                    `cargo ex level hint mine norm_linear` gives a hint; ";
+    assert!(said.starts_with(expected), "{said}");
     // The fault stands there once, above.
-    assert_eq!(wrong.stdout.matches("No such file").count(), 1, "{wrong:?}");
-    assert!(!said.contains("No such file"), "{said}");
+    assert_eq!(wrong.stdout.matches("no such file").count(), 1, "{wrong:?}");
+    assert!(!said.contains("no such file"), "{said}");
     fs::write(learner.file("kernels/rms_norm.ptx"), RMS_NORM).unwrap();
     let other = check(&learner, "linear");
     let said = next(&other);
     assert!(
-        other.code == 0 && said.starts_with("Next: linear makes fewer steps"),
+        other.code == 0 && said.starts_with("Next: make linear take fewer steps"),
         "{other:?}"
     );
 }
@@ -79,9 +81,42 @@ fn the_first_hint_about_time_is_for_every_method() {
     hint();
     let third = hint();
     assert!(
-        third.contains("3. If the method launches a kernel: "),
+        third.contains("3. If the method launches a kernel: ") && !third.contains("No more"),
         "{third}"
     );
+    let fourth = hint();
+    assert_eq!(fourth, third + "No more hints; the last was 3.\n");
+}
+
+#[test]
+fn the_last_hint_is_about_kernels_only_where_one_is_launched() {
+    let third = |learner: &Learner, method: &str| {
+        let progress =
+            serde_json::json!({format!("{method} correct"): {"passed": true, "line": ""}});
+        fs::write(learner.file("progress.json"), progress.to_string()).unwrap();
+        let hint = || learner.run(&["exercises", "level", "hint", "mine", method]);
+        [hint(), hint(), hint()][2].stdout.clone()
+    };
+    let learner = ptx();
+    let of_kernel = third(&learner, "norm_linear");
+    assert!(
+        of_kernel.contains("3. Views count, too: reshape the input once, and let a kernel"),
+        "{of_kernel}"
+    );
+    learner.append(include_str!("solutions/candle.rs"));
+    learner.edit("Level1.norm_gelu(x, norm, up)", "gelu_of(x, norm, up)");
+    let of_candle = third(&learner, "norm_gelu");
+    let (_, last) = of_candle.split_once("\n3. ").unwrap();
+    assert!(
+        last.starts_with("Views count, too") && !last.contains("kernel"),
+        "{of_candle}"
+    );
+}
+
+#[test]
+fn a_method_whose_name_is_misspelt_is_named() {
+    let ran = check(&Learner::new(), "norm_gleu");
+    ran.refused(&["found \"norm_gleu\"; did you mean norm_gelu?"]);
 }
 
 #[test]
@@ -195,7 +230,7 @@ fn a_watch_times_the_method_that_was_edited() {
     assert!(qkv.contains("norm_qkv: right, reached steps\n"), "{qkv}");
     assert!(seconds(&qkv) < AFTER_RUST, "{qkv}");
     assert!(
-        qkv.contains("Next: norm_qkv_skip makes fewer steps"),
+        qkv.contains("Next: make norm_qkv_skip take fewer steps"),
         "{qkv}"
     );
     learner.edit(
@@ -205,7 +240,7 @@ fn a_watch_times_the_method_that_was_edited() {
     let gelu = watch.pass();
     assert!(gelu.contains("norm_gelu: right\n"), "{gelu}");
     assert!(
-        gelu.contains("timing norm_gelu …") && gelu.contains("Next: norm_qkv_skip makes"),
+        gelu.contains("timing norm_gelu …") && gelu.contains("Next: make norm_qkv_skip "),
         "{gelu}"
     );
     fs::write(

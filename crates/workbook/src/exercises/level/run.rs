@@ -8,7 +8,7 @@ use cli::own::OwnLevel;
 use data::BadInput;
 use models::trace::profile::NOISY;
 
-use super::milestones::{Milestone, Milestones, Progress, TIMED};
+use super::milestones::{Milestone, Milestones, Progress, TIMED, compared};
 use super::rung::{Checks, Gained, Options, Rung, methods_of};
 use super::{child, new};
 
@@ -96,10 +96,17 @@ pub fn print_wrong(checks: &Checks) {
 
 /// Says on stderr what is checked, because a check may take as long as its limit.
 pub fn note_begin(methods: &[&str]) {
-    match methods {
-        [] => {}
-        [method] => data::note(format!("checking {method} …")),
-        all => data::note(format!("checking {} methods …", all.len())),
+    if !methods.is_empty() {
+        data::note(format!("checking {} …", named(methods)));
+    }
+}
+
+/// The methods by their names, or the number of them if they are all.
+fn named(methods: &[&str]) -> String {
+    if methods.len() == levels::OPS.len() {
+        format!("{} methods", methods.len())
+    } else {
+        methods.join(", ")
     }
 }
 
@@ -115,7 +122,8 @@ pub fn print_next(
         data::println!("All milestones are reached that this machine can measure.");
         return;
     };
-    data::println!("Next: {}.", next.task);
+    let name = checked.level.name();
+    data::println!("Next: {}{}.", next.task, measure(&next, name));
     let is_new = |line: &String| !shown.contains(line);
     if let Some(state) = progress
         .get(&next.key())
@@ -123,12 +131,23 @@ pub fn print_next(
     {
         data::println!("      {}", told(&next, &state.line, checked_now));
     }
-    let name = checked.level.name();
     data::println!(
-        "      `cargo ex level hint {name}` gives a hint; exercise {} and chapter {} teach it",
+        "      `cargo ex level hint {name} {}` gives a hint; exercise {} and chapter {} teach it",
+        next.method,
         next.exercise,
         next.chapter
     );
+}
+
+/// How a milestone is measured, if a plain check does not.
+fn measure(next: &Milestone, name: &str) -> String {
+    match compared(next.kind) {
+        Some(_) => format!(
+            " (measure: `cargo ex level check {name} {} --time`)",
+            next.method
+        ),
+        None => String::new(),
+    }
 }
 
 /// The line of a milestone that is not reached; an old one, of a method that was not checked now, is marked: its place may
@@ -188,7 +207,9 @@ pub fn hint(level: OwnLevel, method: Option<&str>) -> Result<bool> {
     let passed = |m: &Milestone| progress.get(&m.key()).is_some_and(|state| state.passed);
     let of_method = |m: &Milestone| methods.contains(&m.method) && !passed(m);
     let next = match method {
-        Some(_) => checked.milestones.all().find(of_method),
+        Some(_) => checked
+            .next_of(&progress, &methods)
+            .or_else(|| checked.milestones.all().find(of_method)),
         None => checked.next(&progress, &[]),
     };
     let Some(next) = next else {
@@ -202,12 +223,17 @@ pub fn hint(level: OwnLevel, method: Option<&str>) -> Result<bool> {
         BTreeMap::new()
     };
     let count = shown.entry(next.key()).or_default();
-    *count = (*count + 1).min(next.hints.len());
+    let hints = next.hints_for(checked.replaced_without_kernel(next.method)?);
+    let is_last = *count >= hints.len();
+    *count = (*count + 1).min(hints.len());
     data::println!("{}", next.task);
-    let hints = next.hints.iter().take(*count);
+    let so_far = hints.iter().take(*count);
     (1..)
-        .zip(hints)
+        .zip(so_far)
         .for_each(|(i, hint)| data::println!("{i}. {hint}"));
+    if is_last {
+        data::println!("No more hints; the last was {count}.");
+    }
     data::save_as(&file, &serde_json::to_vec_pretty(&shown)?)?;
     Ok(true)
 }
@@ -215,6 +241,26 @@ pub fn hint(level: OwnLevel, method: Option<&str>) -> Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn some_methods_are_named_and_all_are_counted() {
+        assert_eq!(named(&["norm_gelu", "linear"]), "norm_gelu, linear");
+        assert_eq!(named(levels::OPS), format!("{} methods", levels::OPS.len()));
+    }
+
+    #[test]
+    fn a_milestone_about_a_time_says_how_it_is_measured() -> Result<()> {
+        let milestones = Milestones::read()?;
+        let of = |kind: &str| {
+            let mut all = milestones.all();
+            all.find(|m| m.method == "linear" && m.kind == kind)
+        };
+        let said = |kind| of(kind).map(|next| measure(&next, "mine"));
+        let expected = " (measure: `cargo ex level check mine linear --time`)";
+        assert_eq!(said("faster2").as_deref(), Some(expected));
+        assert_eq!(said("steps").as_deref(), Some(""));
+        Ok(())
+    }
 
     #[test]
     fn an_old_failure_of_another_method_is_marked() -> Result<()> {

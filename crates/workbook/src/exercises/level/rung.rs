@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
+use classroom::exercise::nearest_name;
 use cli::own::{self, Artifacts, Built, NotCompiled, OwnLevel};
 use data::{BadInput, Lock};
 use levels::Level;
@@ -113,7 +114,10 @@ pub fn methods_of(named: Option<&str>) -> Result<Vec<&'static str>, BadInput> {
     let found = levels::OPS.iter().copied().find(|method| *method == named);
     let expected = || format!("a method: {}", levels::OPS.join(", "));
     Ok(vec![found.ok_or_else(|| {
-        BadInput::new("METHOD", expected(), format!("{named:?}"))
+        let meant = nearest_name(levels::OPS.iter().copied(), named);
+        let meant = meant.map(|method| format!("; did you mean {method}?"));
+        let found = format!("{named:?}{}", meant.unwrap_or_default());
+        BadInput::new("METHOD", expected(), found)
     })?])
 }
 
@@ -165,6 +169,12 @@ impl Rung {
         let text = fs::read_to_string(self.level.folder().join("src/ops.rs"));
         let own = Texts::of(&text.unwrap_or_default());
         own.differing(&Texts::of(super::new::OPS))
+    }
+
+    /// Whether the learner replaced a method by code that launches no kernel.
+    pub fn replaced_without_kernel(&self, method: &str) -> Result<bool> {
+        let launches = Texts::read(self.level.folder())?.launches(method);
+        Ok(!launches && self.replaced().contains(method))
     }
 
     /// Checks `methods` of the built level, and updates `progress`.
