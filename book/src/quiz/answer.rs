@@ -145,11 +145,8 @@ fn counted(report: &Report, counter: &Counter, of: &str) -> u64 {
 
 fn recorded(keys: &[String; 2], on: &str, library: &mut Library) -> Result<Answer> {
     let [(a, of_a), (b, of_b)] = [time(&keys[0], on, library)?, time(&keys[1], on, library)?];
-    let places = if of_a == of_b {
-        of_a
-    } else {
-        format!("{of_a}; and {of_b}")
-    };
+    let places: Vec<String> = BTreeSet::from([of_a, of_b]).into_iter().collect();
+    let places = places.join("; ");
     Ok(Answer {
         value: (a / b).to_string(),
         origin: format!("The recorded times differ by {} ({places}).", ratio(a / b)),
@@ -185,17 +182,16 @@ fn time(key: &str, on: &str, library: &mut Library) -> Result<(f64, String)> {
 mod tests {
     use super::*;
 
-    /// A row that an earlier commit measured has that commit, and not the file's.
     #[test]
     fn an_answer_has_the_origin_of_its_row() -> Result<()> {
         let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../benches/results"));
         let mut library = Library::open(folder, folder)?;
         let recorded = library.ops.on("h200")?.recorded;
-        let is_older = |row: &&results::OpRow| row.origin.is_some() && row.flops.is_some();
-        let (row, machine) = (recorded.rows.iter().find(is_older), &recorded.machine);
-        let row = row.context("expected a row of an earlier commit")?;
-        let commit = row.origin.as_ref().context("an origin")?.commit.clone();
-        let (key, of_file) = (format!("op.{}", row.key()), machine.commit.clone());
+        let of_file = recorded.machine.commit.clone();
+        let is_older = |row: &&results::OpRow| row.origin.is_some();
+        let row = recorded.rows.iter().find(is_older).context("none")?;
+        let commit = row.origin.clone().context("none")?.commit;
+        let key = format!("op.{}", row.key());
         let measured = figure(&key, "us", "h200", &mut library)?.origin;
         let of_two = super::recorded(&[key.clone(), key], "h200", &mut library)?.origin;
         for origin in [measured, of_two] {

@@ -54,17 +54,6 @@ pub struct Learner {
 /// Name of the progress file in the folder.
 pub const PROGRESS: &str = ".candlepower.json";
 
-/// A hint that a learner gets.
-#[derive(Debug)]
-pub struct Hint<'e> {
-    /// From 1.
-    pub number: usize,
-    /// Markdown.
-    pub text: &'e str,
-    /// Whether it is the last one, which the learner had before.
-    pub is_repeated: bool,
-}
-
 impl Learner {
     /// Opens the learner's `folder`, which need not exist yet.
     ///
@@ -238,28 +227,23 @@ impl Learner {
         (next, skipped)
     }
 
-    /// Returns the next hint; after the last one, the last one again.
+    /// Returns the number and text of the next hint; after the last one, the last one again.
     ///
     /// # Errors
     /// The exercise has no hints, the folder cannot be written, or the file in it is not a progress.
-    pub fn hint<'e>(&mut self, exercise: &'e Exercise) -> Result<Hint<'e>, BadInput> {
+    pub fn hint<'e>(&mut self, exercise: &'e Exercise) -> Result<(usize, &'e str), BadInput> {
         let hints = &exercise.spec.hints;
         if hints.is_empty() {
             let found = "a handout without hints; ask your teacher";
             return Err(BadInput::new(&exercise.id, "hints", found));
         }
-        let (mut number, mut is_repeated) = (0, false);
+        let mut number = 0;
         self.keep(|progress| {
             let taken = progress.hints.entry(exercise.id.clone()).or_default();
-            is_repeated = *taken >= hints.len();
             *taken = taken.saturating_add(1).min(hints.len());
             number = *taken;
         })?;
-        Ok(Hint {
-            number,
-            text: &hints[number - 1],
-            is_repeated,
-        })
+        Ok((number, &hints[number - 1]))
     }
 
     fn write(&self, name: &str, text: &str) -> Result<(), BadInput> {

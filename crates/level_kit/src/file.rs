@@ -83,7 +83,11 @@ impl KernelFile {
     fn ptx(&self) -> std::result::Result<String, String> {
         let path: PathBuf = [self.folder, self.file].iter().collect();
         let text = std::fs::read_to_string(&path)
-            .map_err(|e| format!("cannot read `{}`: {}", path.display(), why(&e)))?;
+            .map_err(|e| match e.kind() {
+                std::io::ErrorKind::NotFound => "no such file".into(),
+                _ => e.to_string(),
+            })
+            .map_err(|why| format!("cannot read `{}`: {why}", path.display()))?;
         if path.extension().is_none_or(|extension| extension != "cu") {
             return Ok(text);
         }
@@ -233,14 +237,6 @@ fn of_file(file: &str, module: &Module, entry: &str, error: &Error) -> Error {
     }
 }
 
-/// Why a file cannot be read, in the words of all programs.
-fn why(error: &std::io::Error) -> String {
-    match error.kind() {
-        std::io::ErrorKind::NotFound => "no such file".into(),
-        _ => error.to_string(),
-    }
-}
-
 /// The first finding of the launches, in one line.
 fn defect(file: &str, reports: &[Report]) -> Option<String> {
     let found = reports.iter().flat_map(|report| report.findings.iter());
@@ -299,7 +295,7 @@ mod tests {
     #[test]
     fn a_file_or_an_entry_that_is_missing_is_named() -> Result<()> {
         let error = MISSING.launch("f").err().map(|e| e.to_string());
-        assert!(error.is_some_and(|e| e.contains("none.ptx`: No such file")));
+        assert!(error.is_some_and(|e| e.contains("none.ptx`: no such file")));
         let y = Tensor::zeros(1, DType::F32, &Device::Cpu)?;
         // SAFETY: there is no such entry, so that nothing runs.
         let error = unsafe { DOUBLE.launch("halve")?.write(&y).run() };

@@ -60,15 +60,15 @@ impl Machine {
         }
     }
 
-    /// The machine at the commit and date of one of its rows, which may be older than the file.
+    /// The machine at the commit and date of a row, which may be older than the file.
     #[must_use]
     pub fn at(&self, row: &impl Figures) -> Self {
-        let Origin { commit, date } = row.origin().cloned().unwrap_or_else(|| self.origin());
-        Self {
-            commit,
-            date,
-            ..self.clone()
-        }
+        let mut at = self.clone();
+        Origin {
+            commit: at.commit,
+            date: at.date,
+        } = row.origin().cloned().unwrap_or(self.origin());
+        at
     }
 
     /// Checks the texts, which are printed and become parts of charts and of pages in Markdown.

@@ -78,7 +78,7 @@ fn an_odd_progress_is_no_panic() {
     let text = format!("{{\"hints\": {{{:?}: {}}}}}", exercise.id, u64::MAX);
     fs::write(&file, text).unwrap();
     let mut learner = Learner::open(folder.path()).unwrap();
-    assert_eq!(learner.hint(exercise).unwrap().number, 3);
+    assert_eq!(learner.hint(exercise).unwrap().0, 3);
     #[cfg(unix)]
     {
         fs::remove_file(&file).unwrap();

@@ -16,8 +16,6 @@ struct Here {
     simd: Option<&'static str>,
     /// Whether level 5 has a table measured on this device.
     tuned: bool,
-    /// A learner's own level among those that are compared.
-    own: Option<String>,
 }
 
 /// A speed-up of level 2 below this counts as no gain.
@@ -39,13 +37,19 @@ pub fn closing(results: &Results, device: &Device, own: Option<&Name>) -> Result
         facts: facts.clone(),
         simd: simd(),
         tuned: is_tuned(facts, tables(facts)),
-        own: own.map(Name::to_string),
     };
-    Ok(text(&results.rows, &here))
+    let text = text(&results.rows, &here);
+    Ok(own.map_or(text.clone(), |own| with_own(&text, own)))
+}
+
+/// Names the report of a level of the learner's own in place of a profile of level 1.
+fn with_own(text: &str, own: &Name) -> String {
+    let report = format!("exercises level report {own}");
+    text.replace("profile --model lm --level 1", &report)
 }
 
 fn text(rows: &[Row], here: &Here) -> String {
-    let (mut next, read_on) = if here.facts.is_gpu() {
+    let (next, read_on) = if here.facts.is_gpu() {
         (
             [
                 "cargo run --release --features cuda -- --preset readme --dtype bf16",
@@ -62,12 +66,6 @@ fn text(rows: &[Row], here: &Here) -> String {
             "\"Level 2\" says what fused ops save, and where.",
         )
     };
-    let report = here.own.as_ref();
-    let report = report.map(|own| format!("cargo ex level report {own}"));
-    let profile = next.iter_mut().find(|line| line.contains(" profile "));
-    if let (Some(report), Some(profile)) = (&report, profile) {
-        *profile = report;
-    }
     let read_on = [
         "cargo run --release -p book -- serve",
         "shows the book. \"Start here\" says what every column means,",
@@ -217,26 +215,7 @@ mod tests {
     use crate::compare::drawn::tests::example;
 
     fn here(facts: Facts, simd: Option<&'static str>, tuned: bool) -> Here {
-        Here {
-            facts,
-            simd,
-            tuned,
-            own: None,
-        }
-    }
-
-    #[test]
-    fn a_level_of_ones_own_has_a_report_next() {
-        let with_own = Here {
-            own: Some("mine".into()),
-            ..here(cpu(), None, true)
-        };
-        let text = text(&rows(1.4), &with_own);
-        assert!(
-            text.contains("\nTry next  cargo ex level report mine\n"),
-            "{text}"
-        );
-        assert!(!text.contains("--level 1"), "{text}");
+        Here { facts, simd, tuned }
     }
 
     fn cpu() -> Facts {
@@ -283,6 +262,9 @@ mod tests {
             "{plain}"
         );
         assert!(!plain.contains("tune"), "{plain}");
+        let own = with_own(&plain, &"mine".parse().unwrap());
+        let next = "\nTry next  cargo run --release -- exercises level report mine\n";
+        assert!(own.contains(next), "{own}");
 
         let gpu = text(&rows(2.6), &here(Facts::any_gpu((8, 6), 40), None, false));
         for part in [

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use classroom::page::{about, checked, plain};
-use classroom::{Exercise, Language, Learner, Part, exercise};
+use classroom::{Exercise, Language, Learner, Part, Progress, exercise};
 use cli::progress::Waiting;
 use data::BadInput;
 
@@ -291,14 +291,15 @@ fn and_instead(mut bad: BadInput, exercise: &Exercise, place: &Place) -> BadInpu
 pub fn hint(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Result<bool> {
     let mut learner = Learner::open(&place.dir())?;
     let exercise = chosen(exercises, &learner, place, name)?;
-    let hint = learner.hint(exercise)?;
-    let (id, text, all) = (&exercise.id, plain(hint.text), exercise.spec.hints.len());
-    if hint.is_repeated {
-        data::println!("No more hints for {id}; the last was: {text}");
+    let had = Progress::read(learner.folder())?.hints.remove(&exercise.id);
+    let (number, hint) = learner.hint(exercise)?;
+    let (id, hint, all) = (&exercise.id, plain(hint), exercise.spec.hints.len());
+    if had.is_some_and(|had| had >= all) {
+        data::println!("No more hints for {id}; the last was: {hint}");
     } else {
-        data::println!("Hint {} of {all} for {id}: {text}", hint.number);
+        data::println!("Hint {number} of {all} for {id}: {hint}");
     }
-    if hint.number == all {
+    if number == all {
         let (command, number) = (place.command(), exercise.number());
         let then = match &exercise.solution {
             Some(_) => format!("`{command} solution {number} --reveal` shows a solution"),

@@ -36,7 +36,7 @@ pub struct Kind {
     exercise: String,
     chapter: String,
     hints: Vec<String>,
-    /// The last hint for a method that launches no kernel, where the one in `hints` is about kernels.
+    /// The last hint where no kernel is launched, if that in `hints` is about kernels.
     without_kernel: Option<String>,
     #[serde(default)]
     except: Vec<String>,
@@ -49,7 +49,6 @@ pub struct Method {
     exercise: String,
     chapter: String,
     pub hints: Vec<String>,
-    without_kernel: Option<String>,
 }
 
 /// A milestone, in words.
@@ -59,23 +58,12 @@ pub struct Milestone<'m> {
     pub kind: &'m str,
     pub task: String,
     pub hints: &'m [String],
-    without_kernel: Option<&'m str>,
+    pub without_kernel: Option<&'m String>,
     pub exercise: &'m str,
     pub chapter: &'m str,
 }
 
 impl Milestone<'_> {
-    /// The hints, and in place of the last one about kernels, one for a method without a kernel.
-    pub fn hints_for(&self, is_without_kernel: bool) -> Vec<&str> {
-        let mut hints: Vec<&str> = self.hints.iter().map(String::as_str).collect();
-        if let (Some(other), Some(last), true) =
-            (self.without_kernel, hints.last_mut(), is_without_kernel)
-        {
-            *last = other;
-        }
-        hints
-    }
-
     /// `norm_qkv steps`
     pub fn key(&self) -> String {
         format!("{} {}", self.method, self.kind)
@@ -109,22 +97,17 @@ fn of<'m>(kind: &'m Kind, method: &'m Method) -> Option<Milestone<'m>> {
     if kind.except.contains(&method.name) {
         return None;
     }
-    let (hints, without_kernel) = if kind.hints.is_empty() {
-        (&method.hints, &method.without_kernel)
+    let (hints, exercise, chapter) = if kind.hints.is_empty() {
+        (&method.hints, &method.exercise, &method.chapter)
     } else {
-        (&kind.hints, &kind.without_kernel)
-    };
-    let (exercise, chapter) = if kind.hints.is_empty() {
-        (&method.exercise, &method.chapter)
-    } else {
-        (&kind.exercise, &kind.chapter)
+        (&kind.hints, &kind.exercise, &kind.chapter)
     };
     Some(Milestone {
         method: &method.name,
         kind: &kind.name,
         task: kind.task.replace("{method}", &method.name),
         hints,
-        without_kernel: without_kernel.as_deref(),
+        without_kernel: kind.without_kernel.as_ref(),
         exercise,
         chapter,
     })
@@ -262,9 +245,8 @@ mod tests {
         for milestone in milestones.all() {
             let key = milestone.key();
             assert_eq!(milestone.hints.len(), 3, "{key}");
-            let task = format!("make {} ", milestone.method);
             assert!(
-                milestone.task.starts_with(&task) && !milestone.task.contains('\n'),
+                milestone.task.starts_with("make ") && !milestone.task.contains('\n'),
                 "{key}"
             );
             assert!(

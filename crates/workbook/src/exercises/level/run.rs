@@ -96,17 +96,10 @@ pub fn print_wrong(checks: &Checks) {
 
 /// Says on stderr what is checked, because a check may take as long as its limit.
 pub fn note_begin(methods: &[&str]) {
-    if !methods.is_empty() {
-        data::note(format!("checking {} …", named(methods)));
-    }
-}
-
-/// The methods by their names, or the number of them if they are all.
-fn named(methods: &[&str]) -> String {
-    if methods.len() == levels::OPS.len() {
-        format!("{} methods", methods.len())
-    } else {
-        methods.join(", ")
+    match methods.len() {
+        0 => {}
+        all if all == levels::OPS.len() => data::note(format!("checking {all} methods …")),
+        _ => data::note(format!("checking {} …", methods.join(", "))),
     }
 }
 
@@ -139,15 +132,11 @@ pub fn print_next(
     );
 }
 
-/// How a milestone is measured, if a plain check does not.
+/// How a time is measured.
 fn measure(next: &Milestone, name: &str) -> String {
-    match compared(next.kind) {
-        Some(_) => format!(
-            " (measure: `cargo ex level check {name} {} --time`)",
-            next.method
-        ),
-        None => String::new(),
-    }
+    let method = next.method;
+    let command = |_| format!(" (measure: `cargo ex level check {name} {method} --time`)");
+    compared(next.kind).map_or(String::new(), command)
 }
 
 /// The line of a milestone that is not reached; an old one, of a method that was not checked now, is marked: its place may
@@ -204,16 +193,12 @@ pub fn hint(level: OwnLevel, method: Option<&str>) -> Result<bool> {
         return Err(BadInput::new(checked.level.folder().display(), "hints", found).into());
     }
     let progress = checked.progress()?;
-    let passed = |m: &Milestone| progress.get(&m.key()).is_some_and(|state| state.passed);
-    let of_method = |m: &Milestone| methods.contains(&m.method) && !passed(m);
     let next = match method {
-        Some(_) => checked
-            .next_of(&progress, &methods)
-            .or_else(|| checked.milestones.all().find(of_method)),
+        Some(_) => checked.next_of(&progress, &methods),
         None => checked.next(&progress, &[]),
     };
     let Some(next) = next else {
-        data::println!("All of its milestones are reached.");
+        data::println!("All of its milestones are reached that this machine can measure.");
         return Ok(true);
     };
     let file = checked.level.folder().join("hints.json");
@@ -223,7 +208,11 @@ pub fn hint(level: OwnLevel, method: Option<&str>) -> Result<bool> {
         BTreeMap::new()
     };
     let count = shown.entry(next.key()).or_default();
-    let hints = next.hints_for(checked.replaced_without_kernel(next.method)?);
+    let mut hints: Vec<&String> = next.hints.iter().collect();
+    let without_kernel = next.without_kernel;
+    if let Some(other) = without_kernel.filter(|_| checked.replaced_without_kernel(next.method)) {
+        hints.splice(hints.len() - 1.., [other]);
+    }
     let is_last = *count >= hints.len();
     *count = (*count + 1).min(hints.len());
     data::println!("{}", next.task);
@@ -243,26 +232,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn some_methods_are_named_and_all_are_counted() {
-        assert_eq!(named(&["norm_gelu", "linear"]), "norm_gelu, linear");
-        assert_eq!(named(levels::OPS), format!("{} methods", levels::OPS.len()));
-    }
-
-    #[test]
-    fn a_milestone_about_a_time_says_how_it_is_measured() -> Result<()> {
-        let milestones = Milestones::read()?;
-        let of = |kind: &str| {
-            let mut all = milestones.all();
-            all.find(|m| m.method == "linear" && m.kind == kind)
-        };
-        let said = |kind| of(kind).map(|next| measure(&next, "mine"));
-        let expected = " (measure: `cargo ex level check mine linear --time`)";
-        assert_eq!(said("faster2").as_deref(), Some(expected));
-        assert_eq!(said("steps").as_deref(), Some(""));
-        Ok(())
-    }
-
-    #[test]
     fn an_old_failure_of_another_method_is_marked() -> Result<()> {
         let milestones = Milestones::read()?;
         let of = |kind: &str| {
@@ -276,6 +245,10 @@ mod tests {
         let current = Some("wrong".to_owned());
         assert_eq!(line("correct", &["attention", "linear"]), current);
         assert_eq!(line("steps", &["linear"]), current);
+        let measured = |kind| of(kind).map(|next| measure(&next, "mine"));
+        let expected = " (measure: `cargo ex level check mine linear --time`)";
+        assert_eq!(measured("faster2").as_deref(), Some(expected));
+        assert_eq!(measured("steps").as_deref(), Some(""));
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
-use classroom::exercise::nearest_name;
+use classroom::exercise::closest;
 use cli::own::{self, Artifacts, Built, NotCompiled, OwnLevel};
 use data::{BadInput, Lock};
 use levels::Level;
@@ -114,8 +114,10 @@ pub fn methods_of(named: Option<&str>) -> Result<Vec<&'static str>, BadInput> {
     let found = levels::OPS.iter().copied().find(|method| *method == named);
     let expected = || format!("a method: {}", levels::OPS.join(", "));
     Ok(vec![found.ok_or_else(|| {
-        let meant = nearest_name(levels::OPS.iter().copied(), named);
-        let meant = meant.map(|method| format!("; did you mean {method}?"));
+        let names = levels::OPS
+            .iter()
+            .map(|method| (method.to_string(), method));
+        let meant = closest(names, named).map(|method| format!("; did you mean {method}?"));
         let found = format!("{named:?}{}", meant.unwrap_or_default());
         BadInput::new("METHOD", expected(), found)
     })?])
@@ -171,10 +173,10 @@ impl Rung {
         own.differing(&Texts::of(super::new::OPS))
     }
 
-    /// Whether the learner replaced a method by code that launches no kernel.
-    pub fn replaced_without_kernel(&self, method: &str) -> Result<bool> {
-        let launches = Texts::read(self.level.folder())?.launches(method);
-        Ok(!launches && self.replaced().contains(method))
+    /// Whether the learner replaced a method and has no kernels.
+    pub fn replaced_without_kernel(&self, method: &str) -> bool {
+        let kernels = fs::read_dir(self.level.folder().join("kernels"));
+        kernels.map_or(0, Iterator::count) == 0 && self.replaced().contains(method)
     }
 
     /// Checks `methods` of the built level, and updates `progress`.

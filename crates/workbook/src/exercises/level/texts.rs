@@ -106,10 +106,6 @@ impl Texts {
             all: self.names != before.names,
             ..Changed::default()
         };
-        let calls_other = |method: &&&str| {
-            !changed.methods.contains(**method) && self.reached(method) != before.reached(method)
-        };
-        changed.callers = levels::OPS.iter().filter(calls_other).copied().collect();
         let files = |texts: &Self| -> BTreeSet<PathBuf> {
             let all = texts.others.iter();
             all.map(|(file, _)| file.clone()).collect()
@@ -133,58 +129,12 @@ impl Texts {
         levels::OPS.iter().filter(differs).copied().collect()
     }
 
-    /// The text of a method, and of the functions and methods of `src/ops.rs` that it calls, directly or not.
-    fn reached(&self, method: &str) -> String {
-        let mut text = self.methods.get(method).cloned().unwrap_or_default();
-        let mut left = functions(&self.functions);
-        let others = self.methods.iter().filter(|(name, _)| **name != method);
-        left.extend(others.map(|(name, text)| (format!("self.{name}("), text.clone())));
-        while let Some(at) = left.iter().position(|(call, _)| calls(&text, call)) {
-            text += &left.remove(at).1;
-        }
-        text
-    }
-
-    /// Whether a method launches a kernel, as far as texts tell: one in another file than `src/ops.rs` may be any method's.
-    pub fn launches(&self, method: &str) -> bool {
-        let launch = ".launch(";
-        let is_there = |text: &Vec<u8>| String::from_utf8_lossy(text).contains(launch);
-        let mut rust = self.others.iter().filter(|(file, _)| !is_kernel(file));
-        self.reached(method).contains(launch) || rust.any(|(_, text)| is_there(text))
-    }
-
     /// A number that differs for other texts.
     pub fn hash(&self) -> String {
         let mut hasher = DefaultHasher::new();
         (&self.methods, &self.names, &self.functions, &self.others).hash(&mut hasher);
         format!("{:016x}", hasher.finish())
     }
-}
-
-/// The functions at the left margin of a text: how a call of each begins, and its text.
-fn functions(text: &str) -> Vec<(String, String)> {
-    let mut all: Vec<(String, String)> = vec![];
-    let mut is_inside = false;
-    for line in text.lines() {
-        let line_of_name = line.trim_start_matches("pub ").strip_prefix("fn ");
-        if let Some(rest) = line_of_name {
-            let name = rest.split(['(', '<']).next().unwrap_or_default();
-            all.push((format!("{name}("), String::new()));
-            is_inside = true;
-        }
-        if let Some((_, text)) = all.last_mut().filter(|_| is_inside) {
-            *text += &format!("{line}\n");
-        }
-        is_inside &= line != "}" && !(line_of_name.is_some() && line.ends_with('}'));
-    }
-    all
-}
-
-/// Whether a text has a call that begins like this, and not as the end of a longer name or a method of something else.
-fn calls(text: &str, call: &str) -> bool {
-    let is_apart = |c: char| !(c.is_alphanumeric() || c == '_' || c == '.');
-    let mut found = text.match_indices(call);
-    found.any(|(at, _)| text[..at].chars().next_back().is_none_or(is_apart))
 }
 
 /// Differences between two texts.
@@ -194,8 +144,6 @@ pub struct Changed {
     pub methods: BTreeSet<&'static str>,
     /// Whether functions outside of methods changed, which the replaced methods may call.
     pub functions: bool,
-    /// Methods of the same text that call a function or a method whose text differs.
-    pub callers: BTreeSet<&'static str>,
     /// Files of kernels, relative to the crate.
     pub kernels: BTreeSet<PathBuf>,
     /// Whether something else changed, which may concern all methods.
@@ -285,15 +233,6 @@ mod tests {
             functions
         );
         assert_eq!(before.changed(None), all);
-        let with_helper = |body: &str| {
-            let text = text.replacen("Level1.linear(x, w)", "twice(x, w)", 1);
-            let more = "fn once(x: u8) -> u8 {\n    BODY\n}\n\nfn twice(x: u8) {\n    once(x)\n}\n";
-            Texts::of(&(text + "\n" + &more.replace("BODY", body)))
-        };
-        let (one, other) = (with_helper("x"), with_helper("K.launch(x)"));
-        assert_eq!(other.changed(Some(&one)).callers, ["linear"].into());
-        assert!(other.launches("linear") && !other.launches("norm_linear"));
-        assert!(!one.launches("linear"));
         let mut with = Texts::of(text);
         let file = |name: &str| PathBuf::from(name);
         with.others.insert(file("kernels/a.ptx"), vec![1]);

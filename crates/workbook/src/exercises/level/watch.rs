@@ -87,7 +87,7 @@ fn pass(checked: &Rung, changed: &Changed, known: &mut Known, begin: Instant) ->
     let mut progress = checked.progress()?;
     let replaced = checked.replaced();
     let mut methods = known.concerned(changed, &replaced);
-    edited_first(&mut methods, changed);
+    methods.sort_by_key(|method| !changed.methods.contains(method));
     note_begin(&methods);
     let checks = checked.check(&built, &methods, Options::new(None), &mut progress)?;
     known.learn(&methods, &checks);
@@ -124,14 +124,6 @@ fn pass(checked: &Rung, changed: &Changed, known: &mut Known, begin: Instant) ->
     Ok(())
 }
 
-/// The methods that were edited come first, then those that call what was edited.
-fn edited_first(methods: &mut [&'static str], changed: &Changed) {
-    methods.sort_by_key(|method| {
-        let is_edited = changed.methods.contains(method);
-        (!is_edited, !changed.callers.contains(method))
-    });
-}
-
 /// Why a method that launches kernels does not reach `traffic`: `Next:` may be about another method.
 fn missed_traffic<'p>(method: &str, checks: &Checks, progress: &'p Progress) -> Option<&'p str> {
     let launches = checks.right.get(method)?.counts.launches;
@@ -148,27 +140,22 @@ fn refusal(bad: &NotCompiled) -> String {
     }
 }
 
-/// The methods that an edit is about, among those that were checked: the edited ones, or the replaced ones that call what
-/// was edited; none at the start.
+/// The replaced methods that an edit is about, among those that were checked; none at the start.
 fn edited(
     changed: &Changed,
     methods: &[&'static str],
     replaced: &BTreeSet<&'static str>,
 ) -> Vec<&'static str> {
-    let of = |is_it: &dyn Fn(&str) -> bool| -> Vec<&'static str> {
-        let all = methods.iter().copied();
-        all.filter(|method| is_it(method)).collect()
-    };
-    let own = of(&|method| changed.methods.contains(method));
+    let own: Vec<&str> = methods
+        .iter()
+        .copied()
+        .filter(|m| changed.methods.contains(m))
+        .collect();
     if changed.all || !own.is_empty() {
         return own;
     }
-    let callers = of(&|method| changed.callers.contains(method) && replaced.contains(method));
-    if callers.is_empty() {
-        of(&|method| replaced.contains(method))
-    } else {
-        callers
-    }
+    let is_replaced = |method: &&&str| replaced.contains(**method);
+    methods.iter().filter(is_replaced).copied().collect()
 }
 
 /// Times a method whose next milestone needs a time, after the verdict is printed. After an edit this is one of
@@ -251,30 +238,13 @@ mod tests {
             ..Changed::default()
         };
         assert_eq!(of(functions), ["linear", "norm_gelu"]);
-        let function = Changed {
-            callers: ["norm_gelu", "attention"].into(),
-            functions: true,
-            ..Changed::default()
-        };
-        assert_eq!(of(function), ["norm_gelu"]);
-        let mut ordered = checked;
-        let edit = Changed {
-            methods: ["attention"].into(),
-            callers: ["norm_gelu"].into(),
-            ..Changed::default()
-        };
-        edited_first(&mut ordered, &edit);
-        assert_eq!(ordered, ["attention", "norm_gelu", "linear"]);
-        let all = || Changed {
+        let all = |methods: &[&'static str]| Changed {
+            methods: methods.iter().copied().collect(),
             all: true,
             ..Changed::default()
         };
-        assert!(of(all()).is_empty());
-        let with_import = Changed {
-            methods: ["norm_gelu"].into(),
-            ..all()
-        };
-        assert_eq!(of(with_import), ["norm_gelu"]);
+        assert!(of(all(&[])).is_empty());
+        assert_eq!(of(all(&["norm_gelu"])), ["norm_gelu"], "with an import");
     }
 
     #[test]
@@ -291,7 +261,6 @@ mod tests {
             methods: methods.iter().copied().collect(),
             functions: false,
             all,
-            ..Changed::default()
         };
         let replaced = ["linear"].into();
         let of = |changed| known.concerned(&changed, &replaced);
