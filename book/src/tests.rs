@@ -43,7 +43,11 @@ fn op_results() -> Value {
         "host_us": 9.0, "device_us": 1.0, "bytes": 12_000,
     });
     all["kind"] = json!("ops");
-    all["rows"] = json!([row("level2", 4.0), row("level3", 2.0), copy]);
+    let memory = json!({
+        "op": "limits", "shape": "memory", "level": "limits", "dtype": "f32",
+        "host_us": 1e6, "bytes": 12_000_000_000_u64,
+    });
+    all["rows"] = json!([row("level2", 4.0), row("level3", 2.0), copy, memory]);
     all
 }
 
@@ -243,7 +247,7 @@ fn a_chart_stands_in_the_page() {
 #[test]
 fn a_picture_stands_in_the_page() {
     let page = page(book("{{picture coalescing}}\n\nAfter.\n\n{{picture roofline on=cpu}}").path());
-    assert!(page.contains("a copy: 12.0 GB/s"), "{page}");
+    assert!(page.contains("memory: 12.0 GB/s"), "{page}");
     assert!(page.contains("<title id=\"coalescing-title\">"), "{page}");
     assert!(
         page.contains("32 sectors, of whose bytes 12.5 % are used"),

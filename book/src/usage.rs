@@ -38,7 +38,7 @@ mod tests {
                 panic!("expected a mistake: {expected}")
             };
             assert!(error.use_stderr(), "{error}");
-            let line = out::one_line(data::usage(&error.to_string()));
+            let line = out::one_line(&data::usage(&error.to_string()));
             assert!(line.contains(expected), "{line}");
             assert!(!line.contains("Usage"), "{line}");
             assert!(!line.starts_with("error"), "{line}");

@@ -1,10 +1,11 @@
-//! Recorded products under the roofs that the same run recorded: a copy's rate and the fastest product.
+//! Recorded products under the roofs that the same run recorded: the memory's limit and the fastest product.
 //!
 //! "Roofline: an insightful visual performance model", Williams, Waterman, Patterson, 2009.
 
 use super::canvas::{Canvas, WIDTH};
 use crate::format::three_digits;
 use anyhow::{Context, Result};
+use results::bound::{LIMITS, MEMORY};
 use results::{OpResults, OpRow};
 
 const LEFT: f64 = 70.;
@@ -58,17 +59,12 @@ pub fn draw(on: &str, results: &OpResults) -> Result<Canvas> {
     Ok(canvas)
 }
 
-/// The largest copy's rate and the fastest product's, in f32.
+/// The memory's limit and the fastest product, in f32.
 fn roofs(results: &OpResults) -> Result<Roofs> {
-    let copies = results
-        .rows
-        .iter()
-        .filter(|row| row.level == "copy" && row.bytes.is_some());
-    // Several ops move as many bytes: the first of these copies is the one in the table of copies.
-    let copy = copies
-        .rev()
-        .max_by_key(|row| row.bytes)
-        .context("expected a recorded copy, found none")?;
+    let mut limits = results.rows.iter().filter(|row| row.op == LIMITS);
+    let memory = limits
+        .find(|row| row.shape == MEMORY && row.dtype == "f32")
+        .context("expected the recorded limit of memory in f32, found none")?;
     let products = results
         .rows
         .iter()
@@ -77,7 +73,7 @@ fn roofs(results: &OpResults) -> Result<Roofs> {
         .filter(|row| row.level.starts_with("level"))
         .map(rate);
     Ok(Roofs {
-        bandwidth: copy.bytes.unwrap_or(0) as f64 / copy.us() / 1e3,
+        bandwidth: memory.bytes.unwrap_or(0) as f64 / memory.us() / 1e3,
         flops: flops.fold(0., f64::max),
     })
 }
@@ -166,7 +162,7 @@ fn roof(canvas: &mut Canvas, plot: &Plot, roofs: &Roofs) {
         [RIGHT, plot.y(roofs.flops)],
     ];
     canvas.path(&points, "stroke c-line");
-    let memory = format!("a copy: {} GB/s", three_digits(roofs.bandwidth));
+    let memory = format!("memory: {} GB/s", three_digits(roofs.bandwidth));
     let middle = [
         f64::midpoint(points[0][0], points[1][0]),
         f64::midpoint(points[0][1], points[1][1]),
@@ -193,6 +189,19 @@ fn legend(canvas: &mut Canvas, best: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::library::{Key, Library};
+    use crate::measure::recorded;
+
+    #[test]
+    fn the_slope_is_the_limit_that_chapters_quote() -> Result<()> {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../benches/results");
+        let mut library = Library::open(folder.as_ref(), folder.as_ref())?;
+        let key = Key::parse("op.limits.memory.f32.limits.rate")?;
+        let quoted = recorded(&key, "us", "h200", &mut library)?;
+        let slope = roofs(library.ops.on("h200")?.recorded)?.bandwidth;
+        assert_eq!(quoted, format!("{} GB/s", three_digits(slope)));
+        Ok(())
+    }
 
     #[test]
     fn the_best_level_is_no_other_system() -> Result<()> {

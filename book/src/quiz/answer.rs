@@ -144,37 +144,60 @@ fn counted(report: &Report, counter: &Counter, of: &str) -> u64 {
 }
 
 fn recorded(keys: &[String; 2], on: &str, library: &mut Library) -> Result<Answer> {
-    let [a, b] = [time(&keys[0], on, library)?, time(&keys[1], on, library)?];
-    let machine = machine(&library.models.on(on)?.recorded.machine);
+    let [(a, of_a), (b, of_b)] = [time(&keys[0], on, library)?, time(&keys[1], on, library)?];
+    let places: Vec<String> = BTreeSet::from([of_a, of_b]).into_iter().collect();
+    let places = places.join("; ");
     Ok(Answer {
         value: (a / b).to_string(),
-        origin: format!("The recorded times differ by {} ({machine}).", ratio(a / b)),
+        origin: format!("The recorded times differ by {} ({places}).", ratio(a / b)),
     })
 }
 
 /// The figure as `{{measure KEY}}` writes it.
 fn figure(key: &str, unit: &str, on: &str, library: &mut Library) -> Result<Answer> {
     let parsed = Key::parse(key)?;
-    let place = if parsed.is_op() {
-        machine(&library.ops.on(on)?.recorded.machine)
-    } else {
-        machine(&library.models.on(on)?.recorded.machine)
-    };
+    let (_, place) = time(key, on, library)?;
     Ok(Answer {
         value: measure::recorded(&parsed, unit, on, library)?,
         origin: format!("Recorded on {place}."),
     })
 }
 
-/// The recorded time of a key.
-fn time(key: &str, on: &str, library: &mut Library) -> Result<f64> {
+/// The recorded time of a key, and where and when the row was measured.
+fn time(key: &str, on: &str, library: &mut Library) -> Result<(f64, String)> {
     let parsed = Key::parse(key)?;
-    let time = if parsed.is_op() {
-        let row = parsed.of_op(library.ops.on(on)?.recorded);
-        row.map(|row| row.us())
+    let found = if parsed.is_op() {
+        let recorded = library.ops.on(on)?.recorded;
+        let row = parsed.of_op(recorded);
+        row.map(|row| (row.us(), machine(&recorded.machine.at(row))))
     } else {
-        let row = parsed.of(library.models.on(on)?.recorded);
-        row.map(|row| row.median_ms)
+        let recorded = library.models.on(on)?.recorded;
+        let row = parsed.of(recorded);
+        row.map(|row| (row.median_ms, machine(&recorded.machine.at(row))))
     };
-    time.with_context(|| format!("expected a recorded row, found none of the key {key}"))
+    found.with_context(|| format!("expected a recorded row, found none of the key {key}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_has_the_origin_of_its_row() -> Result<()> {
+        let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../benches/results"));
+        let mut library = Library::open(folder, folder)?;
+        let recorded = library.ops.on("h200")?.recorded;
+        let of_file = recorded.machine.commit.clone();
+        let is_older = |row: &&results::OpRow| row.origin.is_some();
+        let row = recorded.rows.iter().find(is_older).context("none")?;
+        let commit = row.origin.clone().context("none")?.commit;
+        let key = format!("op.{}", row.key());
+        let measured = figure(&key, "us", "h200", &mut library)?.origin;
+        let of_two = super::recorded(&[key.clone(), key], "h200", &mut library)?.origin;
+        for origin in [measured, of_two] {
+            let has = origin.contains(&commit) && !origin.contains(&of_file);
+            assert!(has, "{origin}");
+        }
+        Ok(())
+    }
 }

@@ -194,16 +194,15 @@ pub fn find<'e>(exercises: &'e [Exercise], name: &str) -> Result<&'e Exercise, B
 
 /// Returns the exercise whose name or file differs from `name` by one or two letters.
 pub fn nearest<'e>(exercises: &'e [Exercise], name: &str) -> Option<&'e Exercise> {
-    let away = |e: &Exercise| {
-        let names = [e.name().to_owned(), e.id.clone(), e.file()];
-        names
-            .iter()
-            .map(|own| levenshtein(own, name))
-            .min()
-            .unwrap_or(usize::MAX)
-    };
-    let nearest = exercises.iter().min_by_key(|e| away(e))?;
-    (away(nearest) <= 3.min(name.len() / 2)).then_some(nearest)
+    let names = |e: &'e Exercise| [e.name().to_owned(), e.id.clone(), e.file()].map(|own| (own, e));
+    closest(exercises.iter().flat_map(names), name)
+}
+
+/// Returns what has the name that differs from `asked` by one or two letters.
+pub fn closest<T>(names: impl Iterator<Item = (String, T)>, asked: &str) -> Option<T> {
+    let away = names.map(|(name, of)| (levenshtein(&name, asked), of));
+    let (away, nearest) = away.min_by_key(|(away, _)| *away)?;
+    (away <= 3.min(asked.len() / 2)).then_some(nearest)
 }
 
 fn folders(root: &Path) -> Result<Vec<PathBuf>, BadInput> {

@@ -51,11 +51,15 @@ fn visible(text: &str, acts: impl Fn(char) -> bool) -> Cow<'_, str> {
     text.chars().map(show).collect()
 }
 
-/// Returns clap's error about a command line, without the usage and the hint at `--help`.
-pub fn usage(text: &str) -> &str {
+/// Returns clap's error about a command line, without the usage and the hint at `--help`. A tip follows a semicolon,
+/// because programs print the error in one line.
+pub fn usage(text: &str) -> String {
     let tails = ["\n\nUsage:", "\n\nFor more information"];
     let end = tails.iter().filter_map(|tail| text.find(tail)).min();
-    text[..end.unwrap_or(text.len())].trim_start_matches("error: ")
+    let text = text[..end.unwrap_or(text.len())].trim_start_matches("error: ");
+    let mut parts = text.split("\n  tip: ").map(str::trim_end);
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |all, tip| format!("{all}; tip: {tip}"))
 }
 
 /// Invalid input by a person.
@@ -182,6 +186,17 @@ mod tests {
         assert_eq!(plain("a\u{202e}b\u{2028}c"), "a\\u{202e}b\\u{2028}c");
         assert_eq!(plain("\u{2066}\u{200f}"), "\\u{2066}\\u{200f}");
         assert_eq!(plain_line("a\n\tä\u{1b}"), "a\\n\\tä\\u{1b}");
+    }
+
+    #[test]
+    fn a_tip_of_clap_follows_a_semicolon() {
+        let text = "error: unexpected argument '--modle' found\n\n  tip: a similar argument exists: '--model'\n\nUsage: x";
+        let line = "unexpected argument '--modle' found; tip: a similar argument exists: '--model'";
+        assert_eq!(usage(text), line);
+        assert_eq!(
+            usage("error: a\n  [b]\n\nFor more information, x"),
+            "a\n  [b]"
+        );
     }
 
     #[test]

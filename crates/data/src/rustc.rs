@@ -61,6 +61,13 @@ impl RustcError {
         self.spans.iter().find(|span| span.is_primary)
     }
 
+    /// The text about the place of the error itself, unless it begins as the message does, of which it then says no more.
+    pub fn label(&self) -> Option<&str> {
+        let label = self.span()?.label.as_deref()?;
+        let start = |text| str::split_whitespace(text).take(3).collect::<Vec<_>>();
+        (start(label) != start(&self.message)).then_some(label)
+    }
+
     /// All of it as a terminal shows it.
     pub fn rendered(&self) -> &str {
         self.rendered.as_deref().unwrap_or_default()

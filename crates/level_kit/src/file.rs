@@ -88,7 +88,11 @@ impl KernelFile {
     fn ptx(&self) -> std::result::Result<String, String> {
         let path: PathBuf = [self.folder, self.file].iter().collect();
         let text = std::fs::read_to_string(&path)
-            .map_err(|e| format!("cannot read `{}`: {e}", path.display()))?;
+            .map_err(|e| match e.kind() {
+                std::io::ErrorKind::NotFound => "no such file".into(),
+                _ => e.to_string(),
+            })
+            .map_err(|why| format!("cannot read `{}`: {why}", path.display()))?;
         if path.extension().is_none_or(|extension| extension != "cu") {
             return Ok(text);
         }
@@ -320,7 +324,7 @@ mod tests {
     #[test]
     fn a_file_or_an_entry_that_is_missing_is_named() -> Result<()> {
         let error = MISSING.launch("f").err().map(|e| e.to_string());
-        assert!(error.is_some_and(|e| e.contains("none.ptx`: No such file")));
+        assert!(error.is_some_and(|e| e.contains("none.ptx`: no such file")));
         let y = Tensor::zeros(1, DType::F32, &Device::Cpu)?;
         let begun = line!() + 2;
         // SAFETY: there is no such entry, so that nothing runs.

@@ -6,6 +6,8 @@ use std::path::Path;
 use data::BadInput;
 use serde::{Deserialize, Serialize};
 
+use crate::Figures;
+
 /// Maximum length of a text.
 const LONGEST: usize = 200;
 /// Characters that are markup in XML or in Markdown.
@@ -56,6 +58,17 @@ impl Machine {
             commit: self.commit.clone(),
             date: self.date.clone(),
         }
+    }
+
+    /// The machine at the commit and date of a row, which may be older than the file.
+    #[must_use]
+    pub fn at(&self, row: &impl Figures) -> Self {
+        let mut at = self.clone();
+        Origin {
+            commit: at.commit,
+            date: at.date,
+        } = row.origin().cloned().unwrap_or(self.origin());
+        at
     }
 
     /// Checks the texts, which are printed and become parts of charts and of pages in Markdown.

@@ -155,7 +155,8 @@ pub fn run(args: &CompareArgs) -> Result<()> {
         peers.measure(&mut results, |results| save(&file, results))?;
     }
     draw(&file, &results)?;
-    data::print!("\n{}", closing::closing(&results, &device)?);
+    let own = own.levels.first().map(|(name, _)| name);
+    data::print!("\n{}", closing::closing(&results, &device, own)?);
     written(record, Run::Models(results))
 }
 

@@ -176,11 +176,15 @@ fn here(_: Worklog) -> anyhow::Result<Option<Times>> {
     Ok(None)
 }
 
-/// The throughput of each step on each GPU.
+/// The throughput of each step on each GPU; the line below the GPUs' names has the sizes at which it was timed.
 fn throughputs(worklog: Worklog, steps: usize, columns: &[Times]) -> String {
     let mut text = format!("{}:\n\nstep", worklog.throughput());
     for column in columns {
         text += &format!("  {:>20}", column.name);
+    }
+    text += "\n    ";
+    for column in columns {
+        text += &format!("  {:>20}", column.shape());
     }
     for step in 1..=steps {
         text += &format!("\n{step:>4}");

@@ -20,6 +20,8 @@ pub struct Times {
 pub struct Row {
     /// The worklog.
     pub op: String,
+    /// Sizes: `4096x4096x4096`.
+    pub shape: String,
     /// `step1`, or another's name.
     pub level: String,
     /// FLOPs of a compute-bound op.
@@ -39,6 +41,11 @@ impl Row {
 }
 
 impl Times {
+    /// Sizes at which all steps were timed.
+    pub fn shape(&self) -> &str {
+        self.rows.first().map_or("no sizes", |row| &row.shape)
+    }
+
     /// `45.2 (88%)`: throughput of a step, and its share of the row `reference`.
     pub fn cell(&self, step: usize, reference: &str) -> Option<String> {
         let row = |level: &str| self.rows.iter().find(|row| row.level == level);

@@ -31,6 +31,7 @@ pub fn here(worklog: Worklog) -> Result<Times> {
     };
     let row = |(level, us)| Row {
         op: worklog.name().into(),
+        shape: "as recorded".into(),
         level,
         flops: match worklog {
             Worklog::Matmul => Some(2 * (MATMUL as u64).pow(3)),

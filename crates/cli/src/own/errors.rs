@@ -13,7 +13,8 @@ use super::OwnLevel;
 pub struct NotCompiled {
     /// rustc's first error, with file and line.
     pub line: BadInput,
-    /// All errors as rustc shows them in a terminal, and their number; empty if it is not rustc that refuses.
+    /// All errors as rustc shows them in a terminal, without the title of the first, which is in the line, and their number;
+    /// empty if it is not rustc that refuses.
     pub text: String,
 }
 
@@ -38,7 +39,7 @@ pub(super) struct Said {
     pub(super) whole: String,
     /// The first error in one line: `FILE:LINE:COLUMN: error[E0425]: …`.
     first: String,
-    /// All errors as a terminal shows them, and their number if there are several.
+    /// All errors as a terminal shows them, without the title of the first, and their number if there are several.
     rendered: String,
 }
 
@@ -67,7 +68,10 @@ impl Said {
             };
         };
         let texts = errors.iter().map(RustcError::rendered);
-        let mut rendered = texts.collect::<String>().trim_end().to_owned();
+        let texts = texts.collect::<String>();
+        // The first title is in the line above.
+        let (_, below) = texts.split_once('\n').unwrap_or_default();
+        let mut rendered = below.trim_end().to_owned();
         if errors.len() > 1 {
             rendered += &format!("\n\n({} errors)", errors.len());
         }
@@ -84,8 +88,8 @@ fn in_one_line(error: &RustcError) -> String {
     let Some(span) = error.span() else {
         return error.title();
     };
-    let label = span.label.iter();
-    let label: String = label.map(|label| format!(": {label}")).collect();
+    let label = error.label().map(|label| format!(": {label}"));
+    let label = label.unwrap_or_default();
     format!("{}: {}{label}", span.call().place(), error.title())
 }
 
@@ -142,10 +146,10 @@ mod tests {
         let one = of(&format!("{}\n{aborting}", error(7, "not found")));
         let first = format!("{own}/src/ops.rs:7:9: error[E0425]: cannot find value `y`: not found");
         assert_eq!(one.to_string(), first);
-        let shown = |line: u32| {
-            format!("error[E0425]: cannot find value `y`\n --> {own}/src/ops.rs:{line}:9")
-        };
+        let shown = |line: u32| format!(" --> {own}/src/ops.rs:{line}:9");
         assert_eq!(one.text, shown(7));
+        let repeated = of(&error(7, "cannot find value `y` here").to_string());
+        assert_eq!(repeated.to_string(), first.replace(": not found", ""));
         let two = of(&format!(
             "{}\n{}\n{aborting}",
             error(7, "not found"),
@@ -154,7 +158,11 @@ mod tests {
         assert_eq!(two.to_string(), first);
         assert_eq!(
             two.text,
-            format!("{}\n\n{}\n\n(2 errors)", shown(7), shown(8))
+            format!(
+                "{}\n\nerror[E0425]: cannot find value `y`\n{}\n\n(2 errors)",
+                shown(7),
+                shown(8)
+            )
         );
         let other = of("error: no input");
         assert_eq!(other.to_string(), format!("{own}: error: no input"));

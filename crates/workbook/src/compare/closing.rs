@@ -3,6 +3,7 @@
 use anyhow::Result;
 use candle_core::Device;
 use kernels::dispatch::{Facts, is_tuned, tables, tune_command};
+use levels::Name;
 use results::{Results, Row};
 
 use super::Spread;
@@ -30,14 +31,21 @@ const NAME: usize = 10;
 ///
 /// # Errors
 /// If the driver does not respond.
-pub fn closing(results: &Results, device: &Device) -> Result<String> {
+pub fn closing(results: &Results, device: &Device, own: Option<&Name>) -> Result<String> {
     let facts = Facts::of(device)?;
     let here = Here {
         facts: facts.clone(),
         simd: simd(),
         tuned: is_tuned(facts, tables(facts)),
     };
-    Ok(text(&results.rows, &here))
+    let text = text(&results.rows, &here);
+    Ok(own.map_or(text.clone(), |own| with_own(&text, own)))
+}
+
+/// Names the report of a level of the learner's own in place of a profile of level 1.
+fn with_own(text: &str, own: &Name) -> String {
+    let report = format!("exercises level report {own}");
+    text.replace("profile --model lm --level 1", &report)
 }
 
 fn text(rows: &[Row], here: &Here) -> String {
@@ -254,6 +262,9 @@ mod tests {
             "{plain}"
         );
         assert!(!plain.contains("tune"), "{plain}");
+        let own = with_own(&plain, &"mine".parse().unwrap());
+        let next = "\nTry next  cargo run --release -- exercises level report mine\n";
+        assert!(own.contains(next), "{own}");
 
         let gpu = text(&rows(2.6), &here(Facts::any_gpu((8, 6), 40), None, false));
         for part in [

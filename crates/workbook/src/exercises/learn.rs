@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use classroom::page::{about, checked, plain};
-use classroom::{Exercise, Language, Learner, Part, exercise};
+use classroom::{Exercise, Language, Learner, Part, Progress, exercise};
 use cli::progress::Waiting;
 use data::BadInput;
 
@@ -291,13 +291,14 @@ fn and_instead(mut bad: BadInput, exercise: &Exercise, place: &Place) -> BadInpu
 pub fn hint(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Result<bool> {
     let mut learner = Learner::open(&place.dir())?;
     let exercise = chosen(exercises, &learner, place, name)?;
+    let had = Progress::read(learner.folder())?.hints.remove(&exercise.id);
     let (number, hint) = learner.hint(exercise)?;
-    let all = exercise.spec.hints.len();
-    data::println!(
-        "Hint {number} of {all} for {}: {}",
-        exercise.id,
-        plain(hint)
-    );
+    let (id, hint, all) = (&exercise.id, plain(hint), exercise.spec.hints.len());
+    if had.is_some_and(|had| had >= all) {
+        data::println!("No more hints for {id}; the last was: {hint}");
+    } else {
+        data::println!("Hint {number} of {all} for {id}: {hint}");
+    }
     if number == all {
         let (command, number) = (place.command(), exercise.number());
         let then = match &exercise.solution {

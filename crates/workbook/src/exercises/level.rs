@@ -42,7 +42,7 @@ pub struct LevelArgs {
 enum Command {
     /// Make the crate of a level in your folder: it is level 1, every method delegates to it
     New {
-        /// Name of the level: lowercase letters, digits and `_`
+        /// Name of the level: lowercase letters, digits and `_`, beginning with a letter
         #[arg(value_name = "NAME", default_value = "mine")]
         name: String,
     },

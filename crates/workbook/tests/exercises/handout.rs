@@ -107,6 +107,12 @@ fn it_says_that_it_has_no_solution_and_three_open_hints() {
         .collect();
     let last = "\n(This was the last hint; a handout has no solutions.)\n";
     assert!(hints[2].ends_with(last), "{hints:?}");
+    let again = with(&["hint"]).ended(0).to_owned();
+    let (_, text) = hints[2].split_once(": ").unwrap();
+    assert_eq!(
+        again,
+        format!("No more hints for 09-row-sum; the last was: {text}")
+    );
     let read_me = folder.read("set two/README.md");
     for part in [
         "Copy this folder, `set two`, into the folder of the workbook, and run there:\n",

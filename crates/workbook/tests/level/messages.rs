@@ -27,15 +27,17 @@ fn what_comes_next_is_about_the_method_that_was_checked() {
     let wrong = check(&learner, "norm_linear");
     assert_eq!(wrong.code, 1, "{wrong:?}");
     let said = next(&wrong);
-    assert!(said.starts_with("Next: norm_linear computes"), "{said}");
+    let expected = "Next: make norm_linear right at odd sizes, in f32 and bf16, without a finding of the simulator.\n      \
+                    `cargo ex level hint mine norm_linear` gives a hint; ";
+    assert!(said.starts_with(expected), "{said}");
     // The fault stands there once, above.
-    assert_eq!(wrong.stdout.matches("No such file").count(), 1, "{wrong:?}");
-    assert!(!said.contains("No such file"), "{said}");
+    assert_eq!(wrong.stdout.matches("no such file").count(), 1, "{wrong:?}");
+    assert!(!said.contains("no such file"), "{said}");
     fs::write(learner.file("kernels/rms_norm.ptx"), RMS_NORM).unwrap();
     let other = check(&learner, "linear");
     let said = next(&other);
     assert!(
-        other.code == 0 && said.starts_with("Next: linear makes fewer steps"),
+        other.code == 0 && said.starts_with("Next: make linear take fewer steps"),
         "{other:?}"
     );
 }
@@ -99,7 +101,32 @@ fn the_first_hint_about_time_is_for_every_method() {
     hint();
     let third = hint();
     assert!(
-        third.contains("3. If the method launches a kernel: "),
+        third.contains("3. If the method launches a kernel: ") && !third.contains("No more"),
+        "{third}"
+    );
+    let fourth = hint();
+    assert_eq!(fourth, third + "No more hints; the last was 3.\n");
+}
+
+#[test]
+fn the_last_hint_is_not_about_kernels_where_there_are_none() {
+    let learner = Learner::new();
+    let ran = check(&learner, "norm_gleu");
+    ran.refused(&["found \"norm_gleu\"; did you mean norm_gelu?"]);
+    learner.edit("Level1.linear(x, w)", "Level1.linear(x, w)? * 1.");
+    fs::write(
+        learner.file("progress.json"),
+        r#"{"linear correct": {"passed": true, "line": ""}}"#,
+    )
+    .unwrap();
+    let hint = || {
+        learner
+            .run(&["exercises", "level", "hint", "mine", "linear"])
+            .stdout
+    };
+    let third = [hint(), hint(), hint()][2].clone();
+    assert!(
+        third.contains("3. Views count, too: reshape the input once, and give"),
         "{third}"
     );
 }
@@ -231,7 +258,7 @@ fn a_watch_times_the_method_that_was_edited() {
     assert!(qkv.contains("norm_qkv: right, reached steps\n"), "{qkv}");
     assert!(seconds(&qkv) < AFTER_RUST, "{qkv}");
     assert!(
-        qkv.contains("Next: norm_qkv_skip makes fewer steps"),
+        qkv.contains("Next: make norm_qkv_skip take fewer steps"),
         "{qkv}"
     );
     learner.edit(
@@ -240,7 +267,10 @@ fn a_watch_times_the_method_that_was_edited() {
     );
     let gelu = watch.pass();
     assert!(gelu.contains("norm_gelu: right\n"), "{gelu}");
-    assert!(gelu.contains("Next: norm_qkv_skip makes"), "{gelu}");
+    assert!(
+        gelu.contains("timing norm_gelu …") && gelu.contains("Next: make norm_qkv_skip "),
+        "{gelu}"
+    );
     fs::write(
         learner.file("kernels/rms_norm.ptx"),
         RMS_NORM.to_owned() + "\n",

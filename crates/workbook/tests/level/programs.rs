@@ -200,10 +200,11 @@ fn a_level_that_is_not_there_is_named() {
         "found one that exists",
     ]);
     for name in [
-        "level6", "my-level", "Mine", "", "models", "a/b", "fn", "yield", "core",
+        "level6", "my-level", "Mine", "", "models", "a/b", "fn", "yield", "core", "9x",
     ] {
         let refused = learner.run(&["exercises", "level", "new", name]);
-        refused.refused(&["NAME: expected lowercase letters"]);
+        let expected = "NAME: expected lowercase letters, digits and `_` after a lowercase letter";
+        refused.refused(&[expected]);
     }
     let levels = learner.file("..").read_dir().unwrap();
     assert_eq!(levels.count(), 1, "nothing is written");

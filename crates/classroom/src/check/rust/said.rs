@@ -37,9 +37,8 @@ fn in_one_line(error: &RustcError) -> String {
     let Some(span) = error.span() else {
         return error.title();
     };
-    let label = span.label.iter();
-    let label = label.filter(|label| !repeats(&error.message, label));
-    let label: String = label.map(|label| format!(": {label}")).collect();
+    let label = error.label().map(|label| format!(": {label}"));
+    let label = label.unwrap_or_default();
     format!("{}: {}{label}", span.place(), error.title())
 }
 
@@ -48,17 +47,6 @@ fn below(error: &RustcError) -> Vec<String> {
     let lines = error.rendered().trim_end().lines().skip(1).take(SHOWN);
     let short = |line: &str| line.chars().take(WIDTH).collect::<String>();
     lines.map(|line| format!("    {}", short(line))).collect()
-}
-
-/// Whether a label begins as the message does, of which it then says no more.
-fn repeats(message: &str, label: &str) -> bool {
-    let start = |text: &str| {
-        text.split_whitespace()
-            .take(3)
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
-    };
-    start(message) == start(label)
 }
 
 #[cfg(test)]

@@ -159,7 +159,10 @@ pub fn observe(call: &Call, run: impl FnOnce() -> candle_core::Result<Vec<Tensor
                 entry: report.entry.clone(),
                 source: finding.source.clone(),
                 line: finding.line,
-                what: format!("`{}`: {}: {}", finding.form, finding.thread, finding.what),
+                what: format!(
+                    "{}: `{}`: {}: {}",
+                    finding.class, finding.form, finding.thread, finding.what
+                ),
             }));
     }
     ran.counts.launches = reports.len();

@@ -36,6 +36,8 @@ pub struct Kind {
     exercise: String,
     chapter: String,
     hints: Vec<String>,
+    /// The last hint where no kernel is launched, if that in `hints` is about kernels.
+    without_kernel: Option<String>,
     #[serde(default)]
     except: Vec<String>,
 }
@@ -56,6 +58,7 @@ pub struct Milestone<'m> {
     pub kind: &'m str,
     pub task: String,
     pub hints: &'m [String],
+    pub without_kernel: Option<&'m String>,
     pub exercise: &'m str,
     pub chapter: &'m str,
 }
@@ -104,6 +107,7 @@ fn of<'m>(kind: &'m Kind, method: &'m Method) -> Option<Milestone<'m>> {
         kind: &kind.name,
         task: kind.task.replace("{method}", &method.name),
         hints,
+        without_kernel: kind.without_kernel.as_ref(),
         exercise,
         chapter,
     })
@@ -247,7 +251,7 @@ mod tests {
             let key = milestone.key();
             assert_eq!(milestone.hints.len(), 3, "{key}");
             assert!(
-                milestone.task.starts_with(milestone.method) && !milestone.task.contains('\n'),
+                milestone.task.starts_with("make ") && !milestone.task.contains('\n'),
                 "{key}"
             );
             assert!(

@@ -67,7 +67,7 @@ fn build(name: &str, folder: &Path) -> Result<()> {
 fn write(name: &str, folder: &Path) -> Result<()> {
     let is_taken = name.starts_with("level") || USED.contains(&name) || KEYWORDS.contains(&name);
     if !levels::is_name(name) || is_taken {
-        let expected = "lowercase letters, digits and `_`, not `level…`, a keyword of Rust or the name of another crate (`--dir DIR` chooses the folder)";
+        let expected = "lowercase letters, digits and `_` after a lowercase letter, not `level…`, a keyword of Rust or the name of another crate (`--dir DIR` chooses the folder)";
         return Err(BadInput::new("NAME", expected, format!("{name:?}")).into());
     }
     if folder.to_str().is_none() {

@@ -95,20 +95,39 @@ fn matmul(x: &Rows, w: &Linear) -> Result<Rows> {
     })
 }
 
+/// A result of as many leading dimensions as x.
+fn like(x: &Tensor, y: Rows) -> Vec<Expected> {
+    let mut shape = x.dims().to_vec();
+    shape.pop();
+    shape.push(y.columns);
+    vec![Expected {
+        shape,
+        values: y.values,
+    }]
+}
+
+/// What a call with a GELU would return with the approximation by tanh; `None` for other methods.
+///
+/// # Errors
+/// Those of candle, which reads the operands.
+pub fn with_tanh(call: &Call) -> Result<Option<Vec<Expected>>> {
+    let Call::NormGelu(x, n, w) = call else {
+        return Ok(None);
+    };
+    let mut y = matmul(&norm(x, n)?, w)?;
+    let approximated = |y: f64| {
+        let inner = (y + 0.044_715 * y.powi(3)) * (2. / std::f64::consts::PI).sqrt();
+        0.5 * y * (1. + inner.tanh())
+    };
+    y.values.iter_mut().for_each(|y| *y = approximated(*y));
+    Ok(Some(like(x, y)))
+}
+
 /// The results of a call.
 ///
 /// # Errors
 /// Those of candle, which reads the operands.
 pub fn expected(call: &Call) -> Result<Vec<Expected>> {
-    let like = |x: &Tensor, y: Rows| {
-        let mut shape = x.dims().to_vec();
-        shape.pop();
-        shape.push(y.columns);
-        vec![Expected {
-            shape,
-            values: y.values,
-        }]
-    };
     Ok(match call {
         Call::Embedding(ids, w) => {
             let w = rows(w.tensor())?;
@@ -166,9 +185,7 @@ pub fn expected(call: &Call) -> Result<Vec<Expected>> {
         }
         Call::NormGelu(x, n, w) => {
             let mut y = matmul(&norm(x, n)?, w)?;
-            y.values
-                .iter_mut()
-                .for_each(|y| *y *= 0.5 * (1. + erf_f64(*y / 2f64.sqrt())));
+            (y.values.iter_mut()).for_each(|y| *y *= 0.5 * (1. + erf_f64(*y / 2f64.sqrt())));
             like(x, y)
         }
         Call::SegmentMean(x, segments) => {

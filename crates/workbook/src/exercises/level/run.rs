@@ -8,7 +8,7 @@ use cli::own::OwnLevel;
 use data::BadInput;
 use models::trace::profile::NOISY;
 
-use super::milestones::{Milestone, Milestones, Progress, State, TIMED};
+use super::milestones::{Milestone, Milestones, Progress, State, TIMED, compared};
 use super::rung::{Checks, Gained, Options, Rung, methods_of};
 use super::{child, new};
 
@@ -103,10 +103,10 @@ pub fn print_wrong(checks: &Checks) {
 
 /// Says on stderr what is checked, because a check may take as long as its limit.
 pub fn note_begin(methods: &[&str]) {
-    match methods {
-        [] => {}
-        [method] => data::note(format!("checking {method} …")),
-        all => data::note(format!("checking {} methods …", all.len())),
+    match methods.len() {
+        0 => {}
+        all if all == levels::OPS.len() => data::note(format!("checking {all} methods …")),
+        _ => data::note(format!("checking {} …", methods.join(", "))),
     }
 }
 
@@ -122,7 +122,8 @@ pub fn print_next(
         data::println!("All milestones are reached that this machine can measure.");
         return;
     };
-    data::println!("Next: {}.", next.task);
+    let name = checked.level.name();
+    data::println!("Next: {}{}.", next.task, measure(&next, name));
     let is_new = |line: &String| !shown.contains(line);
     if let Some(state) = progress
         .get(&next.key())
@@ -130,12 +131,19 @@ pub fn print_next(
     {
         data::println!("      {}", told(&next, &state.line, checked_now));
     }
-    let name = checked.level.name();
     data::println!(
-        "      `cargo ex level hint {name}` gives a hint; exercise {} and chapter {} teach it",
+        "      `cargo ex level hint {name} {}` gives a hint; exercise {} and chapter {} teach it",
+        next.method,
         next.exercise,
         next.chapter
     );
+}
+
+/// How a time is measured.
+fn measure(next: &Milestone, name: &str) -> String {
+    let method = next.method;
+    let command = |_| format!(" (measure: `cargo ex level check {name} {method} --time`)");
+    compared(next.kind).map_or(String::new(), command)
 }
 
 /// The line of a milestone that is not reached; an old one, of a method that was not checked now, is marked: its place may
@@ -207,12 +215,21 @@ pub fn hint(level: OwnLevel, method: Option<&str>) -> Result<bool> {
         BTreeMap::new()
     };
     let count = shown.entry(next.key()).or_default();
-    *count = (*count + 1).min(next.hints.len());
+    let mut hints: Vec<&String> = next.hints.iter().collect();
+    let without_kernel = next.without_kernel;
+    if let Some(other) = without_kernel.filter(|_| checked.replaced_without_kernel(next.method)) {
+        hints.splice(hints.len() - 1.., [other]);
+    }
+    let is_last = *count >= hints.len();
+    *count = (*count + 1).min(hints.len());
     data::println!("{}", next.task);
-    let hints = next.hints.iter().take(*count);
+    let so_far = hints.iter().take(*count);
     (1..)
-        .zip(hints)
+        .zip(so_far)
         .for_each(|(i, hint)| data::println!("{i}. {hint}"));
+    if is_last {
+        data::println!("No more hints; the last was {count}.");
+    }
     data::save_as(&file, &serde_json::to_vec_pretty(&shown)?)?;
     Ok(true)
 }
@@ -235,6 +252,10 @@ mod tests {
         let current = Some("wrong".to_owned());
         assert_eq!(line("correct", &["attention", "linear"]), current);
         assert_eq!(line("steps", &["linear"]), current);
+        let measured = |kind| of(kind).map(|next| measure(&next, "mine"));
+        let expected = " (measure: `cargo ex level check mine linear --time`)";
+        assert_eq!(measured("faster2").as_deref(), Some(expected));
+        assert_eq!(measured("steps").as_deref(), Some(""));
         Ok(())
     }
 }

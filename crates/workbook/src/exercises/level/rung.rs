@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
+use classroom::exercise::closest;
 use cli::device::Choice;
 use cli::own::{self, Artifacts, Built, NotCompiled, OwnLevel};
 use data::{BadInput, Lock};
@@ -114,7 +115,12 @@ pub fn methods_of(named: Option<&str>) -> Result<Vec<&'static str>, BadInput> {
     let found = levels::OPS.iter().copied().find(|method| *method == named);
     let expected = || format!("a method: {}", levels::OPS.join(", "));
     Ok(vec![found.ok_or_else(|| {
-        BadInput::new("METHOD", expected(), format!("{named:?}"))
+        let names = levels::OPS
+            .iter()
+            .map(|method| (method.to_string(), method));
+        let meant = closest(names, named).map(|method| format!("; did you mean {method}?"));
+        let found = format!("{named:?}{}", meant.unwrap_or_default());
+        BadInput::new("METHOD", expected(), found)
     })?])
 }
 
@@ -166,6 +172,12 @@ impl Rung {
         let text = fs::read_to_string(self.level.folder().join("src/ops.rs"));
         let own = Texts::of(&text.unwrap_or_default());
         own.differing(&Texts::of(super::new::OPS))
+    }
+
+    /// Whether the learner replaced a method and has no kernels.
+    pub fn replaced_without_kernel(&self, method: &str) -> bool {
+        let kernels = fs::read_dir(self.level.folder().join("kernels"));
+        kernels.map_or(0, Iterator::count) == 0 && self.replaced().contains(method)
     }
 
     /// Checks `methods` of the built level, and updates `progress`.

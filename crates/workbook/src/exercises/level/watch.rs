@@ -86,7 +86,8 @@ fn pass(checked: &Rung, changed: &Changed, known: &mut Known, begin: Instant) ->
     };
     let mut progress = checked.progress()?;
     let replaced = checked.replaced();
-    let methods = known.concerned(changed, &replaced);
+    let mut methods = known.concerned(changed, &replaced);
+    methods.sort_by_key(|method| !changed.methods.contains(method));
     note_begin(&methods);
     let checks = checked.check(&built, &methods, Options::new(None), &mut progress)?;
     known.learn(&methods, &checks);
@@ -146,15 +147,12 @@ fn edited(
     methods: &[&'static str],
     replaced: &BTreeSet<&'static str>,
 ) -> Vec<&'static str> {
-    if changed.all {
-        return vec![];
-    }
     let own: Vec<&str> = methods
         .iter()
         .copied()
         .filter(|m| changed.methods.contains(m))
         .collect();
-    if !own.is_empty() {
+    if changed.all || !own.is_empty() {
         return own;
     }
     let is_replaced = |method: &&&str| replaced.contains(**method);
@@ -239,11 +237,13 @@ mod tests {
             ..Changed::default()
         };
         assert_eq!(of(functions), ["linear", "norm_gelu"]);
-        let all = Changed {
+        let all = |methods: &[&'static str]| Changed {
+            methods: methods.iter().copied().collect(),
             all: true,
             ..Changed::default()
         };
-        assert!(of(all).is_empty());
+        assert!(of(all(&[])).is_empty());
+        assert_eq!(of(all(&["norm_gelu"])), ["norm_gelu"], "with an import");
     }
 
     #[test]
