@@ -169,8 +169,8 @@ mod tests {
         let of_model =
             "per token of a language model of 25.6 M parameters in f32 (`compare --preset readme`;";
         assert!(text.contains(of_model), "{text}");
-        let caption = "smaller ones). A GPU: level 1 takes 1.23 ms; commit abc, 2026-11-21. Level 5 runs as a CUDA graph \
-                       there, and without it at 1.3×. A CPU, 2 threads: level 1 takes 1.23 ms; commit abc, 2026-11-21.";
+        let caption = "smaller ones). A GPU: level 1 takes 1.23 ms; commit abc, 2026-11-21. There, level 5 runs as a CUDA graph; \
+                       without it, it has 1.3×. A CPU, 2 threads: level 1 takes 1.23 ms; commit abc, 2026-11-21.";
         assert!(text.contains(caption), "{text}");
     }
 

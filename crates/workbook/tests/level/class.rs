@@ -60,13 +60,13 @@ fn a_report_compares_a_level_and_keeps_what_it_measured() {
     // A wrong method is named, and the page has the others.
     learner.edit("gelu_of(x, norm, up)", "gelu_of(x, norm, up)?.neg()");
     let wrong = report(&[]);
-    let line = "my-exercises/levels/mine/src/ops.rs:116: norm_gelu: element";
+    let line = "my-exercises/levels/mine/src/ops.rs:119: norm_gelu: element";
     assert!(wrong.code == 1 && wrong.stdout.contains(line), "{wrong:?}");
     assert!(!wrong.stdout.contains("measured on"), "{wrong:?}");
 
     learner.edit("gelu_of(x, norm, up)?.neg()", "gelu_of(x, norm)");
     let refused = report(&[]);
-    let line = "error: my-exercises/levels/mine/src/ops.rs:117:9: error[E0061]";
+    let line = "error: my-exercises/levels/mine/src/ops.rs:120:9: error[E0061]";
     assert!(
         refused.code == 2 && refused.stderr.starts_with(line),
         "{refused:?}"
@@ -110,7 +110,7 @@ const FAULTS: [(&str, &str, &str); 8] = [
     (
         "Level1.linear(x, w)",
         "panic!(\"{:?}\", (x, w).0.dims())",
-        "src/ops.rs:42:9: linear: panicked: [1, 1, 7]",
+        "src/ops.rs:45:9: linear: panicked: [1, 1, 7]",
     ),
     (
         "Level1.norm_linear(x, norm, w)",
@@ -234,7 +234,7 @@ fn graded(ada: &Learner, ran: &Ran) {
     for (student, line) in [
         (
             "cyd",
-            "src/ops.rs:41:26: error[E0425]: cannot find value `y`",
+            "src/ops.rs:44:26: error[E0425]: cannot find value `y`",
         ),
         ("dan", "src/ops.rs:"),
         ("fay", "expected a submission, found none"),

@@ -145,9 +145,9 @@ fn errors_of_the_compiler_have_their_place_and_their_text() {
     let learner = Learner::new();
     learner.edit("Level1.linear(x, w)", "Level1.linear(y, w)");
     let place =
-        "error: my-exercises/levels/mine/src/ops.rs:41:23: error[E0425]: cannot find value `y`";
-    let text = "\nerror[E0425]: cannot find value `y` in this scope\n  --> my-exercises/levels/mine/src/ops.rs:41:23\n";
-    let shown = "\n41 |         Level1.linear(y, w)\n";
+        "error: my-exercises/levels/mine/src/ops.rs:44:23: error[E0425]: cannot find value `y`";
+    let text = "\nerror[E0425]: cannot find value `y` in this scope\n  --> my-exercises/levels/mine/src/ops.rs:44:23\n";
+    let shown = "\n44 |         Level1.linear(y, w)\n";
     for command in [
         &["lm", "--level", "mine"][..],
         &["vit", "--swap", "linear=mine"],

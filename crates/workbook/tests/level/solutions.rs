@@ -86,7 +86,7 @@ fn a_kernel_in_ptx_is_right_in_the_simulator() {
     let timed = check(&learner, "norm_linear", &["--time"]);
     right(&timed);
     let (reached, line) = state(&learner, "norm_linear faster1");
-    let place = "my-exercises/levels/mine/src/ops.rs:45: norm_linear: faster1: expected Rust code";
+    let place = "my-exercises/levels/mine/src/ops.rs:48: norm_linear: faster1: expected Rust code";
     assert!(
         !reached && line.starts_with(place) && line.ends_with("a kernel, which needs a GPU"),
         "{line}"
@@ -168,7 +168,7 @@ fn a_kernel_that_reads_one_operand_thrice_does_not_move_the_minimum() {
     fs::write(learner.file("kernels/thrice.ptx"), text).unwrap();
     right(&check(&learner, "linear_residual", &[]));
     let (reached, line) = state(&learner, "linear_residual traffic");
-    let place = "my-exercises/levels/mine/src/ops.rs:106: linear_residual: traffic: ";
+    let place = "my-exercises/levels/mine/src/ops.rs:109: linear_residual: traffic: ";
     assert!(line.starts_with(place), "{line}");
     let expected = "expected kernels that read all operands, found 0 of 8192 bytes of residual read: \
                     only what kernels load and store is counted";
@@ -185,12 +185,12 @@ fn a_kernel_that_copies_a_result_of_rust_code_does_not_move_the_minimum() {
     fs::write(learner.file("kernels/cheat.ptx"), text).unwrap();
     right(&check(&learner, "linear", &[]));
     let (reached, line) = state(&learner, "linear traffic");
-    let place = "my-exercises/levels/mine/src/ops.rs:40: linear: traffic: expected kernels that compute \
+    let place = "my-exercises/levels/mine/src/ops.rs:43: linear: traffic: expected kernels that compute \
                  the results, found that they do not on other operands (element 0: expected ";
     assert!(!reached && line.starts_with(place), "{line}");
     let (reached, line) = state(&learner, "linear steps");
     let place =
-        "my-exercises/levels/mine/src/ops.rs:40: linear: steps: expected fewer than level 1's ";
+        "my-exercises/levels/mine/src/ops.rs:43: linear: steps: expected fewer than level 1's ";
     assert!(!reached && line.starts_with(place), "{line}");
 }
 

@@ -51,31 +51,31 @@ const KERNELS: [(&str, &str, &str, &[&str]); 14] = [
         "half of the tree",
         "mov.u32 %stride, 32;",
         "mov.u32 %stride, 16;",
-        &["ops.rs:45: norm_linear: element"],
+        &["ops.rs:48: norm_linear: element"],
     ),
     (
         "no eps",
         "    add.f32 %scale, %scale, %eps;",
         "",
-        &["ops.rs:45: norm_linear: element"],
+        &["ops.rs:48: norm_linear: element"],
     ),
     (
         "the mean of the wrong count",
         "cvt.rn.f32.u32 %count, %c;",
         "mov.f32 %count, 0f42800000;",
-        &["ops.rs:45: norm_linear: element"],
+        &["ops.rs:48: norm_linear: element"],
     ),
     (
         "the root is not inverted",
         "    rcp.rn.f32 %scale, %scale;",
         "",
-        &["ops.rs:45: norm_linear: element"],
+        &["ops.rs:48: norm_linear: element"],
     ),
     (
         "the weight of the first columns",
         "    add.u64 %w, %w, 256;",
         "",
-        &["ops.rs:45: norm_linear: element"],
+        &["ops.rs:48: norm_linear: element"],
     ),
     (
         "a step of 32 columns",
@@ -174,7 +174,7 @@ const IN_CUDA: [(&str, &str, &str, &[&str]); 3] = [
         "the mean of a graph without nodes",
         "end > first ? sum / (end - first) : 0.f",
         "sum / (end - first)",
-        &["ops.rs:121: segment_mean: element", "found NaN"],
+        &["ops.rs:124: segment_mean: element", "found NaN"],
     ),
     (
         "all graphs in the first row",
@@ -224,22 +224,22 @@ fn wrong_code_is_rejected_and_costs_nothing_else() {
         (
             "a panic",
             "        panic!(\"of {:?}\", (x, w).0.dims())",
-            &["ops.rs:41:9: linear: panicked: of [1, 1, 7]"][..],
+            &["ops.rs:44:9: linear: panicked: of [1, 1, 7]"][..],
         ),
         (
             "an error",
             "        candle_core::bail!(\"no {:?}\", (x, w).0.dims())",
-            &["ops.rs:40: linear: no [1, 1, 7]"],
+            &["ops.rs:43: linear: no [1, 1, 7]"],
         ),
         (
             "NaN",
             "        Level1.linear(x, w)? * f64::NAN",
-            &["ops.rs:40: linear: element 0: expected", "found NaN"],
+            &["ops.rs:43: linear: element 0: expected", "found NaN"],
         ),
         (
             "a shape",
             "        Level1.linear(x, w)?.unsqueeze(0)",
-            &["ops.rs:40: linear: expected the shape [1, 1, 3], found [1, 1, 1, 3]"],
+            &["ops.rs:43: linear: expected the shape [1, 1, 3], found [1, 1, 1, 3]"],
         ),
         (
             "a dtype",
@@ -249,27 +249,27 @@ fn wrong_code_is_rejected_and_costs_nothing_else() {
         (
             "stdout",
             "        println!(\"here\");\n        Level1.linear(x, w)",
-            &["ops.rs:40: linear: wrote to stdout", "\"here\""],
+            &["ops.rs:43: linear: wrote to stdout", "\"here\""],
         ),
         (
             "an exit",
             "        std::process::exit((x, w).0.rank() as i32 - 3)",
-            &["ops.rs:40: linear: ended early"],
+            &["ops.rs:43: linear: ended early"],
         ),
         (
             "an abort",
             "        let _ = (x, w);\n        std::process::abort()",
-            &["ops.rs:40: linear: ended early", "signal"],
+            &["ops.rs:43: linear: ended early", "signal"],
         ),
         (
             "memory",
             "        let _ = (x, w);\n        Tensor::zeros(1 << 34, candle_core::DType::F32, &candle_core::Device::Cpu)",
-            &["ops.rs:40: linear: "],
+            &["ops.rs:43: linear: "],
         ),
         (
             "a twin",
             "        if level_kit::on_cpu(x.device()) {\n            return Level1.linear(x, w)? * 2.;\n        }\n        Level1.linear(x, w)",
-            &["ops.rs:40: linear: element 0: expected"],
+            &["ops.rs:43: linear: element 0: expected"],
         ),
         (
             "no bias",
@@ -304,6 +304,6 @@ fn an_endless_loop_ends_at_its_limit() {
     none(std::iter::once(rejected(
         "a loop",
         &ran,
-        &["ops.rs:40: linear: expected it to end within 1 s, found it still running"],
+        &["ops.rs:43: linear: expected it to end within 1 s, found it still running"],
     )));
 }
