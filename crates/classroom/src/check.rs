@@ -21,7 +21,7 @@ pub use counters::{Counter, counters};
 pub use kernel::named;
 pub use limits::short;
 pub use questions::{Predictions, options, predictions};
-pub use rust::{Rustc, TO_COMPILE};
+pub use rust::{KNOWN, Rustc, TO_COMPILE, libraries};
 pub use words::forbidden;
 
 use crate::exercise::{Exercise, Language};
