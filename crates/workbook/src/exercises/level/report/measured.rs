@@ -57,6 +57,9 @@ pub struct Method {
     /// Counters of one call; none of a method that is wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counts: Option<Counts>,
+    /// Whether other code than its kernels did a part of the work.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub part: bool,
     /// Steps of level 1 in the same call.
     pub level1_steps: usize,
     /// Bytes that the counted call needs at least.
@@ -149,6 +152,10 @@ pub fn methods(rung: &Rung, checks: &Checks) -> Result<Vec<Method>> {
             replaced: replaced.contains(name),
             wrong: wrong.cloned(),
             counts,
+            part: checks
+                .right
+                .get(name)
+                .is_some_and(|right| right.left.is_some()),
             level1_steps: of_level1.steps(),
             minimum_bytes,
             flops: cost.flops,
