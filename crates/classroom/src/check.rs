@@ -175,7 +175,8 @@ pub fn check(
     }
     match exercise.language {
         Language::Rust => {
-            let refused = items::refused(text, exercise.spec.counted.as_deref());
+            let refused = items::refused(text, exercise.spec.counted.as_deref())
+                .map_err(|e| BadInput::new("a thread", "one", e))?;
             let failure = |refused: &items::Refused| {
                 let place = format!("{}:{}", path.display(), refused.line);
                 Ok(Err(Failure::new(refused.by, place, &refused.what)))
