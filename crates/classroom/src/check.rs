@@ -21,7 +21,7 @@ pub use counters::{Counter, counters};
 pub use kernel::named;
 pub use limits::short;
 pub use questions::{Predictions, options, predictions};
-pub use rust::{Rustc, TO_COMPILE};
+pub use rust::{KNOWN, Rustc, TO_COMPILE, libraries};
 pub use words::forbidden;
 
 use crate::exercise::{Exercise, Language};
@@ -175,7 +175,8 @@ pub fn check(
     }
     match exercise.language {
         Language::Rust => {
-            let refused = items::refused(text, exercise.spec.counted.as_deref());
+            let refused = items::refused(text, exercise.spec.counted.as_deref())
+                .map_err(|e| BadInput::new("a thread", "one", e))?;
             let failure = |refused: &items::Refused| {
                 let place = format!("{}:{}", path.display(), refused.line);
                 Ok(Err(Failure::new(refused.by, place, &refused.what)))

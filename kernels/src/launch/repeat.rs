@@ -1,6 +1,7 @@
 //! Simulated launches as data, from which another process repeats them on operands that this one has not seen.
 
 use std::cell::RefCell;
+use std::time::Instant;
 
 use candle_core::{DType, Result, Storage, Tensor, bail};
 use serde::{Deserialize, Serialize};
@@ -241,6 +242,9 @@ impl Sequence {
                 bail!("{}: expected its PTX, found none", step.entry);
             };
             repeated.launch(step, module, &options)?;
+            if options.until.is_some_and(|end| Instant::now() >= end) {
+                bail!("launches that still run at the time limit");
+            }
             let last = repeated.reports.last();
             warps += last.map_or(0, |report| report.total.warps);
             if warps > options.launch_fuel {
@@ -361,4 +365,18 @@ impl Repeated<'_> {
         let word = |b: &[u8]| u32::from_le_bytes([b[0], b[1], b[2], b[3]]);
         others.flat_map(move |memory| memory.bytes.chunks_exact(4).map(word))
     }
+}
+
+#[test]
+fn slow_launches_of_a_stranger_end_at_the_time_limit() {
+    let ptx = ".version 6.3 .target sm_75 .address_size 64 .visible .entry k() { L: bra L; }";
+    let launch = r#"{"text":0,"entry":"k","grid":[1,1,1],"block":[32,1,1],"smem":0,"args":[]}"#;
+    let text = format!(r#"{{"texts":[{ptx:?}],"others":[],"launches":[{launch}],"results":[]}}"#);
+    let sequence: Sequence = serde_json::from_str(&text).unwrap();
+    let options = Options {
+        until: Some(Instant::now()),
+        ..Options::default()
+    };
+    let error = sequence.repeat(&[], options).unwrap_err();
+    assert!(error.to_string().contains("at the time limit"), "{error}");
 }

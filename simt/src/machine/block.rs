@@ -1,6 +1,7 @@
 //! A block: its warps, their shared state, and their scheduling.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::Instant;
 
 use crate::ast::Space;
 use crate::code::Kernel;
@@ -176,6 +177,13 @@ impl<'a> Block<'a> {
             self.endless(w, "the launch", self.grid.options.launch_fuel);
         } else if self.grid.halted.load(Relaxed) {
             self.stop();
+        } else if self
+            .grid
+            .options
+            .until
+            .is_some_and(|end| Instant::now() >= end)
+        {
+            self.endless(w, "the launch, at its time limit", all);
         } else if self.fuel <= until {
             self.take_turns(w);
         }

@@ -41,6 +41,7 @@ mod warp;
 mod watch;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::Instant;
 
 use rayon::prelude::*;
 
@@ -85,6 +86,8 @@ pub struct Options {
     /// Maximum bytes of memory: copies of the buffers, plus registers, local and shared memory of the blocks
     /// that run in parallel. Shadow memory is extra: at most 12 times the accessed pages of 512 bytes.
     pub memory: u64,
+    /// When the launch counts as endless; `None` by default, because a clock makes reports differ.
+    pub until: Option<Instant>,
     /// How lanes take turns.
     pub schedule: Schedule,
     /// Seed of the random schedule.
@@ -108,6 +111,7 @@ impl Default for Options {
             fuel: 100_000_000,
             launch_fuel: 10_000_000_000,
             memory: 4 << 30,
+            until: None,
             schedule: Schedule::default(),
             seed: 0,
             races: true,

@@ -3,8 +3,10 @@
 //! A region has to be a list of whole statements, or of whole items if it stands between items. It must not define a name
 //! that the rest of the file uses. Statics are refused, too: they keep values between calls, which no check counts.
 
+use std::io;
 use std::iter::once;
 use std::str::FromStr;
+use std::thread;
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::parse::Parser;
@@ -30,9 +32,33 @@ pub struct Refused {
 /// Methods that compute an exponential or can replace one.
 const EXPONENTIALS: [&str; 7] = ["exp", "exp2", "exp_m1", "powf", "sinh", "cosh", "tanh"];
 
+/// Maximum count of [`too_deep`], and a stack that is large enough for it.
+const DEEPEST: usize = 1000;
+const STACK: usize = 256 << 20;
+
 /// Returns the first region that is refused. `counted` is a function that the learner is given because the check counts
 /// its calls.
-pub fn refused(text: &str, counted: Option<&str>) -> Option<Refused> {
+///
+/// # Errors
+/// There is no thread.
+pub fn refused(text: &str, counted: Option<&str>) -> io::Result<Option<Refused>> {
+    thread::scope(|scope| {
+        let parser = thread::Builder::new().stack_size(STACK);
+        let parser = parser.spawn_scoped(scope, || parsed(text, counted))?;
+        parser.join().map_err(|_| io::ErrorKind::Other.into())
+    })
+}
+
+fn parsed(text: &str, counted: Option<&str>) -> Option<Refused> {
+    let tokens = TokenStream::from_str(text).unwrap_or_default();
+    if let Some((by, line, what)) = too_deep(tokens) {
+        return Some(Refused {
+            by,
+            line,
+            what,
+            parses: true,
+        });
+    }
     let file = syn::parse_file(text);
     let parses = file.is_ok();
     let names = names_outside(text);
@@ -60,6 +86,33 @@ fn outside_of(line: usize, what: impl Into<String>) -> Problem {
     (Part::Outside, line, what.into())
 }
 
+/// Counts the brackets around a token, and the tokens before it in its statement or element, because they may be nested
+/// as in `&&x`.
+fn too_deep(tokens: TokenStream) -> Option<Problem> {
+    let mut streams = vec![(tokens, 0)];
+    while let Some((tokens, around)) = streams.pop() {
+        let (mut depth, mut angles) = (around, 0);
+        for token in tokens {
+            depth += 1;
+            if depth > DEEPEST {
+                let line = token.span().start().line;
+                return Some((Part::Text, line, "nested too deeply".into()));
+            }
+            match token {
+                TokenTree::Group(group) => streams.push((group.stream(), depth)),
+                TokenTree::Punct(mark) => match mark.as_char() {
+                    '<' => angles += 1,
+                    ',' => depth = around + angles,
+                    ';' => (depth, angles) = (around, 0),
+                    _ => {}
+                },
+                _ => {}
+            }
+        }
+    }
+    None
+}
+
 fn read(text: &str, of_file: bool, names: &[String], counted: Option<&str>) -> Result<(), Problem> {
     let whole = "expected a region of whole statements that stays inside the block it begins in";
     let not_whole = |line: usize, why: String| outside_of(line, format!("{whole}, found: {why}"));
@@ -69,6 +122,9 @@ fn read(text: &str, of_file: bool, names: &[String], counted: Option<&str>) -> R
             "a bracket, a text or a comment that is closed elsewhere".into(),
         )
     })?;
+    if let Some(problem) = too_deep(tokens.clone()) {
+        return Err(problem);
+    }
     if let Some((line, what)) = refused_token(tokens.clone(), counted) {
         return Err((Part::Text, line, what));
     }
@@ -242,7 +298,7 @@ fn refused_token(tokens: TokenStream, counted: Option<&str>) -> Option<(usize, S
     let mut refused = before.zip(&tokens).filter_map(|(before, (text, line))| {
         let what = match text.as_str() {
             "static" if before != "'" => "expected no `static`, which is kept between calls, found one (use `const` for a table)".into(),
-            "thread_local" | "macro_rules" => format!("expected neither `thread_local` nor `macro_rules`, found `{text}`"),
+            "thread_local" | "macro_rules" | "set_hook" | "take_hook" | "quantized" => format!("expected no `{text}`, found one"),
             name if [".", ":"].contains(&before) && EXPONENTIALS.contains(&name) => {
                 let counted = counted?;
                 format!("use the function `{counted}` that you are given, so that its calls are counted; found `{name}`")
@@ -268,7 +324,9 @@ mod tests {
             "pub struct Row {{ codes: Vec<f32> }}\npub fn f(scale: f32) -> Row {{\n// REGION: a\n{region}\n// END\n}}\n\
              pub fn g(row: &Row) -> Vec<f32> {{ vec![row.codes[0]; h()] }}\nfn h() -> usize {{ 1 }}\n"
         );
-        refused(&text, Some("exp")).map(|refused| (refused.by, refused.line))
+        refused(&text, Some("exp"))
+            .unwrap()
+            .map(|refused| (refused.by, refused.line))
     }
 
     #[test]
@@ -299,6 +357,8 @@ mod tests {
             "{ let x = vec![{ static A: u8 = 1; A }]; }",
             "thread_local! { static A: u8 = 1 }",
             "macro_rules! vec { () => {} }",
+            "std::panic::set_hook(todo!());",
+            "use exercise::candle::quantized::*;",
             "let x = scale.exp();",
             "let x = f32::exp2(scale);",
             "vec![scale.r#powf(1.)]",
@@ -306,6 +366,18 @@ mod tests {
         ] {
             assert_eq!(found(region), Some((Part::Text, 4)), "{region}");
         }
+    }
+
+    #[test]
+    fn a_text_that_is_nested_too_deeply_is_refused() {
+        for (open, close) in [("(", ")"), ("&", ""), ("true && ", ""), ("Vec<u8, ", ">")] {
+            let nested = |n| format!("let x =\n{}1{};", open.repeat(n), close.repeat(n));
+            assert_eq!(found(&nested(20_000)), Some((Part::Text, 5)), "{open}");
+            // The stack is large enough for less.
+            let _ = found(&nested(DEEPEST / 4));
+        }
+        let table = "let x = [[1., 2.], [3., 4.]];\n".repeat(2000);
+        assert!(found(&table).is_none());
     }
 
     #[test]
@@ -327,17 +399,18 @@ mod tests {
         let with = |region: &str| {
             format!("fn f() {{}}\n// REGION: a\n{region}\n// END\n/// Two.\nfn g() {{ drop(f) }}\n")
         };
-        assert!(refused(&with("/// One.\nfn one() {}"), None).is_none());
+        let refused = |text: &str| refused(text, None).unwrap();
+        assert!(refused(&with("/// One.\nfn one() {}")).is_none());
         for region in [
             "fn drop() {}",
             "fn one() {}\n#[cfg(false)]",
             "m! {}",
             "use std::mem::take as g;",
         ] {
-            assert!(refused(&with(region), None).is_some(), "{region}");
+            assert!(refused(&with(region)).is_some(), "{region}");
         }
         // Where rustc says more.
-        let unread = refused(&with("fn one( {}"), None).unwrap();
+        let unread = refused(&with("fn one( {}")).unwrap();
         assert!(!unread.parses);
     }
 }

@@ -110,11 +110,12 @@ pub fn check(
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// Limits far above an exercise's needs, reached after some seconds.
-fn options(schedule: Schedule, seed: u64) -> Options {
+fn options(schedule: Schedule, seed: u64, begin: Instant) -> Options {
     Options {
         fuel: 2_000_000,
         launch_fuel: 10_000_000,
         memory: 1 << 28,
+        until: Some(begin + LONGEST),
         schedule,
         seed,
         ..Options::default()
@@ -182,7 +183,7 @@ impl Submission<'_> {
         before.name_buffers(&entry, self.text);
         let mut after = before.clone();
         let operands = &mut after.operands;
-        let options = options(schedule, seed);
+        let options = options(schedule, seed, self.begin);
         let launched = entry.launch(
             operands.dim,
             &mut operands.buffers,

@@ -30,6 +30,7 @@ use super::{Failure, Notes, Outcome, Part};
 use crate::exercise::Exercise;
 use crate::printed::last;
 use compile::{Package, compile};
+pub use library::{KNOWN, libraries};
 use trial::Trial;
 use unchanged::Unchanged;
 

@@ -40,7 +40,9 @@ fn words_of(language: Language) -> &'static [&'static str] {
 /// Lists the forbidden words of a language for a person; `None` for PTX.
 pub fn forbidden(language: Language) -> Option<String> {
     let more = match language {
-        Language::Rust => ", nor `static`, `thread_local` or `macro_rules`",
+        Language::Rust => {
+            ", nor `static`, `thread_local`, `macro_rules`, `set_hook`, `take_hook` or `quantized`"
+        }
         Language::Cuda => ", nor a `\\` at the end of a line",
         Language::Ptx => return None,
     };

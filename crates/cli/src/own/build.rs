@@ -139,17 +139,20 @@ pub fn build(artifacts: &Artifacts, levels: &[OwnLevel]) -> Result<Result<Built,
         let named = levels.iter().find(is_named);
         let level = named.unwrap_or(&levels[0]);
         let NotCompiled { line: error, text } = not_compiled(&said, level, &main);
-        let expected = if named.is_some() {
-            "`pub fn ops() -> std::sync::Arc<dyn models::Ops>`"
-        } else if [
+        let expected = if [
             "undefined symbol",
             "undefined reference",
             "Undefined symbols",
+            // `main`
+            "duplicate symbol",
+            "multiple definition",
         ]
         .iter()
         .any(|what| said.whole.contains(what))
         {
-            "code whose functions all exist"
+            "code whose functions all exist, once"
+        } else if named.is_some() {
+            "`pub fn ops() -> std::sync::Arc<dyn models::Ops>`"
         } else {
             // No text of a level does this, so that it is no learner's fault.
             if said

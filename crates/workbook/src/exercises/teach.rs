@@ -7,11 +7,12 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::Result;
-use classroom::check::process;
+use classroom::check::{self, process};
 use classroom::class::{Class, Student};
 use classroom::grade::{Grade, Grades, Verdict};
 use classroom::handout::Hints;
 use classroom::{Exercise, Failure, Language, Part, exercise, handout as handouts, printable};
+use cli::own::Program;
 use cli::progress::Progress;
 use data::{BadInput, say};
 
@@ -99,8 +100,20 @@ pub fn grade(exercises: &[Exercise], place: &Place, args: &GradeArgs) -> Result<
     say(format_args!(
         "seed {seed} (`--seed {seed}` repeats the grading with the same random numbers)"
     ))?;
-    let check =
-        |exercise: &Exercise, file: &Path| in_a_process(exercise, file, place, args.limit, seed);
+    let known = if wanted.iter().any(|e| e.language == Language::Rust) {
+        data::note("asking cargo for the library of the exercises, after any other cargo ends …");
+        // Without it, each check says why.
+        let libraries = check::libraries(&Program::Workbook.cargo());
+        libraries
+            .ok()
+            .and_then(|all| serde_json::to_string(&all).ok())
+    } else {
+        None
+    };
+    let known = known.as_deref();
+    let check = |exercise: &Exercise, file: &Path| {
+        in_a_process(exercise, file, place, args.limit, seed, known)
+    };
     let progress = Progress::new("checking submissions", class.students.len() * wanted.len());
     let mut all = Grades {
         complete: false,
@@ -218,7 +231,14 @@ fn of_exercise(exercise: &Exercise, grades: &[Grade]) -> String {
 }
 
 /// Checks a submission in a separate process, which returns whatever the submission does.
-fn in_a_process(exercise: &Exercise, file: &Path, place: &Place, limit: f32, seed: u64) -> Verdict {
+fn in_a_process(
+    exercise: &Exercise,
+    file: &Path,
+    place: &Place,
+    limit: f32,
+    seed: u64,
+    known: Option<&str>,
+) -> Verdict {
     let checker = Checker::new(Duration::from_secs_f32(limit));
     let longest = checker.longest(exercise) + TO_START;
     let run = || -> Result<Verdict> {
@@ -235,6 +255,7 @@ fn in_a_process(exercise: &Exercise, file: &Path, place: &Place, limit: f32, see
             .args(["--seed", &seed.to_string()])
             .args(["--", &exercise.id])
             .arg(file);
+        command.envs(known.map(|known| (check::KNOWN, known)));
         // No backtrace becomes part of a result.
         command.envs([("RUST_BACKTRACE", "0"), ("RUST_LIB_BACKTRACE", "0")]);
         let ended = process::run(command, longest, "")?;

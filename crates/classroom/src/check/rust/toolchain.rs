@@ -71,8 +71,8 @@ impl Toolchain {
     }
 }
 
-/// Variables that a compiler or a linker needs. The others are not passed on.
-const VARIABLES: [&str; 11] = [
+/// Variables that a compiler or a linker needs. The others are not passed on: `NIX_CONFIG` may hold a token.
+const VARIABLES: [&str; 16] = [
     "PATH",
     "LD_LIBRARY_PATH",
     "LIBRARY_PATH",
@@ -84,12 +84,26 @@ const VARIABLES: [&str; 11] = [
     "TEMP",
     "TMP",
     "USERPROFILE",
+    "NIX_CC",
+    "NIX_BINTOOLS",
+    "NIX_CFLAGS_COMPILE",
+    "NIX_CFLAGS_LINK",
+    "NIX_LDFLAGS",
 ];
 
-/// Leaves a program few variables of this process: no secret, and no setting of backtraces.
-pub fn with_few_variables(command: &mut Command) {
+fn is_needed(name: &str) -> bool {
+    // The rest is a platform.
+    VARIABLES.contains(&name) || name.starts_with("NIX_CC_WRAPPER_TARGET_")
+}
+
+/// Leaves a compiler few variables of this process: no secret, and no setting of backtraces.
+fn with_few_variables(command: &mut Command) {
     command.env_clear();
-    let needed = |name: &str| VARIABLES.contains(&name) || name.starts_with("NIX_");
-    let own = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(needed));
+    let own = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_needed));
     command.envs(own);
+}
+
+#[test]
+fn a_compiler_gets_no_secret() {
+    assert!(is_needed("NIX_LDFLAGS") && !is_needed("NIX_CONFIG"));
 }

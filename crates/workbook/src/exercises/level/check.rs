@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use candle_core::DType;
@@ -144,7 +144,13 @@ impl<'l> Checker<'l> {
             return Ok(right);
         };
         let call = child::unseen(method)?;
-        match sequence.repeat(&tensors(&call), child::options()) {
+        // A learner's process may make them slow and large.
+        let options = simt::Options {
+            until: Some(Instant::now() + self.limit),
+            memory: 1 << 30,
+            ..child::options()
+        };
+        match sequence.repeat(&tensors(&call), options) {
             Ok(repeated) => {
                 right.counts = last.counts.with(&repeated.reports);
                 let all = expected(&call)?;

@@ -39,9 +39,10 @@ fn traffic(methods: &[&Method]) -> Option<f64> {
     (minimum > 0).then(|| moved as f64 / minimum as f64)
 }
 
-/// Methods that launch kernels.
+/// Methods whose kernels do all of the work.
 fn kernels(graded: &Graded) -> Vec<&Method> {
-    let is_kernel = |method: &&Method| method.counts.is_some_and(|counts| counts.launches > 0);
+    let is_kernel =
+        |method: &&Method| !method.part && method.counts.is_some_and(|counts| counts.launches > 0);
     graded.methods.iter().filter(is_kernel).collect()
 }
 
@@ -240,5 +241,9 @@ mod tests {
         let escaped = "&lt;img src=x&gt;\\[a\\](b)\\`c\\`";
         assert!(markdown(&board(&[graded(name, 1, 1, None)], false)).contains(escaped));
         assert_eq!(board(&all[4..], true).len(), 1, "no kernel, no costs");
+        // An empty kernel beside level 1's method.
+        let mut empty = graded("fay", 1, 4, Some(0));
+        empty.methods[0].part = true;
+        assert_eq!(board(&[empty], false).len(), 1);
     }
 }
