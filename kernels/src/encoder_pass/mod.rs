@@ -5,7 +5,7 @@
 //! Wout (384, 384), Wup (1536, 384), Wdown (384, 1536), with 6 heads of 64 channels. Sums, softmax, mean and variance are in
 //! f32. "An image is worth 16x16 words", Dosovitskiy et al. 2021, section 3.1.
 //!
-//! What runs otherwise, op by op, rounds the result of a norm to bf16. This pass rounds w times the norm's gain instead.
+//! Op by op, the result of a norm is rounded to bf16. This pass rounds w times the norm's gain instead.
 //!
 //! Tolerance: as far from an oracle in f64 as the blocks op by op.
 

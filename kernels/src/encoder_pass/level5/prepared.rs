@@ -12,7 +12,7 @@ use crate::launch::is_aligned;
 pub struct Normed {
     /// w' = w ⊙ gain (N, C), in bf16.
     pub w: Tensor,
-    /// Of each row, Σw' and b' = Σ w ⊙ bias + b: (N, 2), in f32.
+    /// Σw' and b' = Σ w ⊙ bias + b of each row: (N, 2), in f32.
     pub constants: Tensor,
     /// Inside σ.
     pub eps: f64,
@@ -36,7 +36,7 @@ pub struct Block {
     pub down: Plain,
 }
 
-/// What a model keeps: its blocks, or `None` if the kernels cannot read its weights.
+/// Kept by a model: its blocks, or `None` if the kernels cannot read its weights.
 struct Prepared(Option<Vec<Block>>);
 
 /// The blocks of the model, made at first use, not while launches are being recorded: a replay would make them again.
