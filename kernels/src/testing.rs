@@ -69,9 +69,15 @@ impl Devices {
             .iter()
             .flat_map(|r| r.findings.iter().map(move |f| (r, f)));
         let lines: Vec<String> = findings.map(|(r, f)| format!("{}: {f}", r.entry)).collect();
-        // A failed test already has a message, which this would hide.
-        if !std::thread::panicking() {
-            assert!(lines.is_empty(), "simulated:\n{}", lines.join("\n"));
+        if lines.is_empty() {
+            return;
+        }
+        let found = format!("the simulator found in the kernels:\n{}", lines.join("\n"));
+        // A failed test already has a message, often because of these faults.
+        if std::thread::panicking() {
+            eprintln!("{found}");
+        } else {
+            panic!("{found}");
         }
     }
 }
