@@ -39,7 +39,7 @@ fn answer(request: Request, files: &[(&str, &str)]) {
     let file = files
         .iter()
         .find(|(file, _)| request.url() == format!("{prefix}{file}"));
-    let Some((file, text)) = file else {
+    let Some((_, text)) = file else {
         return request
             .respond(Response::from_string("").with_status_code(404))
             .unwrap();
