@@ -96,7 +96,7 @@ impl Exercise {
                 .into_owned(),
             folder: folder.to_path_buf(),
             task: self::text(&folder.join("page.md"))?,
-            explanation: fs::read_to_string(folder.join("solution.md")).ok(),
+            explanation: self::text(&folder.join("solution.md")).ok(),
             spec,
             language,
             starter,
@@ -129,7 +129,7 @@ impl Exercise {
     /// Reads a file of the repository around the folder of exercises; `None` if it has none of this name.
     pub fn of_repository(&self, file: &str) -> Option<String> {
         let repository = self.folder.ancestors().nth(3)?;
-        fs::read_to_string(repository.join(file)).ok()
+        text(&repository.join(file)).ok()
     }
 
     /// Reads the bank of solutions that the check must reject or accept.
@@ -151,7 +151,7 @@ pub fn all(root: &Path) -> Result<Vec<Exercise>, BadInput> {
     let with_spec = topics
         .into_iter()
         .flatten()
-        .filter(|f| f.join("exercise.toml").is_file());
+        .filter(|f| data::is_there(&f.join("exercise.toml")));
     let mut exercises: Vec<Exercise> = with_spec
         .map(|f| Exercise::read(&f))
         .collect::<Result<_, _>>()?;
@@ -218,7 +218,7 @@ fn folders(root: &Path) -> Result<Vec<PathBuf>, BadInput> {
 }
 
 fn text(path: &Path) -> Result<String, BadInput> {
-    data::read_text(path)
+    data::read_text_file(path, 1 << 22)
 }
 
 /// An error about a part of `file`, with its name.

@@ -40,7 +40,7 @@ impl Progress {
     }
 }
 
-/// Maximum bytes of a progress file, which may be a student's.
+/// Maximum bytes of a progress file, or of a text, which may be a student's.
 const LARGEST: u64 = 1 << 20;
 
 /// A folder with its progress.
@@ -114,7 +114,7 @@ impl Learner {
     /// The folder cannot be written, or the file in it is not a progress.
     pub fn predict(&mut self, exercise: &Exercise) -> Result<Option<&Predictions>, BadInput> {
         // The check reports an unreadable file.
-        let text = data::read_text(&self.file(exercise)).unwrap_or_default();
+        let text = data::read_text_file(&self.file(exercise), LARGEST).unwrap_or_default();
         let is_first = !self.progress.predictions.contains_key(&exercise.id);
         if let Some(predictions) = predictions(exercise, &text).filter(|_| is_first) {
             self.keep(|progress| {
@@ -171,20 +171,18 @@ impl Learner {
     }
 
     /// Moves the learner's file `path` and puts the starter in its place; returns where the file is. The starter is
-    /// written first, so that a full disk leaves the file in its place.
+    /// written first, under a name that no file has, so that a full disk leaves the file in its place.
     fn replace(&self, exercise: &Exercise, path: &Path) -> Result<PathBuf, BadInput> {
         let old = self.unused(exercise);
-        let new = format!("{}.new", exercise.file());
-        self.write(&new, &exercise.starter)?;
-        let new = self.folder.join(new);
+        let unwritable = |e| BadInput::unwritable(path, &e);
+        let made = data::partial_folder(&self.folder).map_err(unwritable)?;
+        let new = made.path().join(exercise.file());
+        data::save_as(&new, &exercise.starter)?;
         let moved = fs::rename(path, &old).and_then(|()| {
             let back = |_: &_| _ = fs::rename(&old, path);
             fs::rename(&new, path).inspect_err(back)
         });
-        moved.map_err(|e| {
-            let _ = fs::remove_file(&new);
-            BadInput::unwritable(path, &e)
-        })?;
+        moved.map_err(unwritable)?;
         Ok(old)
     }
 

@@ -63,7 +63,8 @@ pub fn main(level: u8) -> ExitCode {
 
 /// Classifies the graphs of `args`, or runs on its tensors.
 pub fn run(args: &GnnArgs, level: &Name) -> anyhow::Result<()> {
-    let files = args.run.files(None, args.edges.as_slice())?;
+    let inputs = load::files(&args.model, "gnn", args.edges.as_slice());
+    let files = args.run.files(None, &inputs)?;
     simulated(&args.model, &args.run, || {
         let request = Request::new(&args.model)?;
         let ops = &*args.run.ops(&request, models::gnn::OPS, level)?;

@@ -106,7 +106,7 @@ pub fn run(args: &LmArgs, level: &Name) -> anyhow::Result<()> {
         let expected = "the text in quotes after an option: `--prompt \"TEXT\"`";
         return Err(BadInput::new("lm", expected, format!("{:?}", data::short(text))).into());
     }
-    let files = args.run.files(None, &[])?;
+    let files = args.run.files(None, &load::files(&args.model, "lm", &[]))?;
     if let (Some(n), None) = (args.generate, &files) {
         return Err(BadInput::new(format!("--generate {n}"), "`--input` as well", "none").into());
     }

@@ -64,6 +64,21 @@ impl<M> Loaded<M> {
     }
 }
 
+/// Weights and settings in the model's folder, and `more` inputs, which no output may replace.
+pub fn files(args: &ModelArgs, program: &str, more: &[PathBuf]) -> Vec<PathBuf> {
+    let folder = match &*args.model {
+        "tiny" => files::find(&format!("models/tiny/{program}")).unwrap_or_default(),
+        folder => folder.into(),
+    };
+    let is_read = |path: &PathBuf| {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        stem.starts_with("model") || path.extension() == Some("json".as_ref())
+    };
+    let entries = folder.read_dir().into_iter().flatten().flatten();
+    let files = entries.map(|e| e.path()).filter(is_read);
+    files.chain(more.iter().cloned()).collect()
+}
+
 /// Loads a language model.
 pub fn lm(request: &Request) -> Result<Loaded<LanguageModel>> {
     let kind = Kind {

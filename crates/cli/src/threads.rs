@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::ffi::OsStr;
-use std::num::NonZero;
+use std::num::{IntErrorKind, NonZero};
 use std::thread::available_parallelism;
 
 use rayon::ThreadPoolBuilder;
@@ -32,6 +32,11 @@ pub fn init() {
         // binary calls this at the start of `main`, on its only thread.
         unsafe { std::env::set_var(NAME, threads.to_string()) };
     }
+    let stack = std::env::var("RUST_MIN_STACK").unwrap_or_default();
+    if stack.parse().is_ok_and(|stack: usize| stack < 2 << 20) {
+        // SAFETY: as above. Rust's default is 2 MiB.
+        unsafe { std::env::remove_var("RUST_MIN_STACK") };
+    }
 }
 
 /// The number of threads in place of the one that is asked for, if that is none or too large. The rest is left to
@@ -42,9 +47,11 @@ fn instead(asked: Option<&OsStr>, processors: usize) -> Option<usize> {
         None => Some(processors),
         Some(asked) => {
             let asked = asked.to_str()?;
-            let is_number = !asked.is_empty() && asked.bytes().all(|byte| byte.is_ascii_digit());
-            let fits = asked.parse().is_ok_and(|threads: usize| threads <= most);
-            (is_number && !fits).then_some(most)
+            let too_large = match asked.parse::<usize>() {
+                Ok(threads) => threads > most,
+                Err(e) => *e.kind() == IntErrorKind::PosOverflow,
+            };
+            too_large.then_some(most)
         }
     }
 }
@@ -86,7 +93,7 @@ mod tests {
         for fine in ["1", "64", "", "many", "-1"] {
             assert_eq!(with(fine), None, "{fine}");
         }
-        for large in ["65", "9999", "99999999999999999999999"] {
+        for large in ["65", "+9999", "99999999999999999999999"] {
             assert_eq!(with(large), Some(64), "{large}");
         }
         assert_eq!(instead(Some("128".as_ref()), 128), None);

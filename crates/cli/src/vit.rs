@@ -61,7 +61,8 @@ pub fn main(level: u8) -> ExitCode {
 /// Classifies the images of `args`, or runs on its tensors.
 pub fn run(args: &VitArgs, level: &Name) -> anyhow::Result<()> {
     let paint = args.attention.as_deref().map(Output::new).transpose()?;
-    let files = args.run.files(paint.as_ref(), &args.image)?;
+    let inputs = load::files(&args.model, "vit", &args.image);
+    let files = args.run.files(paint.as_ref(), &inputs)?;
     if let Some(path) = (args.attention.as_ref()).filter(|p| p.extension() != Some("png".as_ref()))
     {
         return Err(

@@ -45,7 +45,6 @@ pub fn run(args: &AblationArgs) -> Result<()> {
         let expected = "a GPU: most ideas of level 5 are about kernels";
         return Err(BadInput::new("--device", expected, "a CPU").into());
     }
-    note_tables(&device)?;
     let ideas = if args.without.is_empty() {
         Idea::ALL.to_vec()
     } else {
@@ -54,6 +53,7 @@ pub fn run(args: &AblationArgs) -> Result<()> {
     let mut results = Results::new(machine::describe(&device, &root)?).of_kind(Kind::Ablations);
     let run = Run::Models(results.clone());
     let record = Records::named(&root, args.record.as_deref(), &run)?;
+    note_tables(&device)?;
     let figures = left_by_a_run(&root, results.kind);
     data::println!(
         "{}\nmilliseconds of one forward pass, median of {}",

@@ -57,13 +57,13 @@ pub fn run(args: &OpsArgs) -> Result<()> {
     let root = root()?;
     named(&args.filter)?;
     let device = args.device.open()?;
-    note_tables(&device)?;
     let python = args.peers.as_deref();
     let peers = peers::Peers::new(python, &device, args.samples, args.peer_processes)?;
     let mut recorder = Recorder::new(&device, args, peers.as_ref())?;
     let mut results = OpResults::new(machine::describe(&device, &root)?);
     let run = Run::Ops(results.clone());
     let record = Records::named(&root, args.record.as_deref(), &run)?;
+    note_tables(&device)?;
     data::println!("{}\n{}", results.machine, table::legend(&device));
     for dtype in &args.dtype {
         recorder.draw(DType::from(*dtype))?;

@@ -108,9 +108,6 @@ pub fn run(args: &ProfileArgs) -> Result<()> {
         model_ops: model.ops(),
     };
     let (level, levels) = selection.ops(args.dtype.into(), &device, true)?;
-    if levels.contains(&5) {
-        note_tables(&device)?;
-    }
     let subject = Subject {
         model: model.name(),
         name: &name,
@@ -126,6 +123,9 @@ pub fn run(args: &ProfileArgs) -> Result<()> {
         seed: 0,
     };
     let workloads = wanted(job::load(model, &request, &level, false)?, args)?;
+    if levels.contains(&5) {
+        note_tables(&device)?;
+    }
     let measuring = Waiting::new("measuring the limits of the device");
     let limits = limits::measure(&device, request.dtype)?;
     drop(measuring);

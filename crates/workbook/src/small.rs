@@ -50,12 +50,12 @@ const GEMM: &str = "gemm_one_thread";
 pub fn run(args: &SmallArgs) -> Result<()> {
     let root = root()?;
     let device = args.device.open()?;
-    note_tables(&device)?;
     let peers = Peers::new(args.peers.as_deref(), &device, args.samples, 1)?;
     let machine = machine::describe(&device, &root)?;
     let mut results = OpResults::new(machine).of_kind(Kind::Small);
     let run = Run::Ops(results.clone());
     let record = Records::named(&root, args.record.as_deref(), &run)?;
+    note_tables(&device)?;
     data::println!("{}", results.machine);
     data::println!("level 5 runs as: {}", runs_as_short(5, device.is_cuda()));
     data::println!(

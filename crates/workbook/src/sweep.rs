@@ -36,17 +36,18 @@ pub struct SweepArgs {
 pub fn run(args: &SweepArgs) -> Result<()> {
     let root = root()?;
     let device = args.subjects.device.open()?;
-    note_tables(&device)?;
     let mut results = SweepResults::new(machine::describe(&device, &root)?);
     let run = Run::Sweep(results.clone());
     let record = Records::named(&root, args.record.as_deref(), &run)?;
+    let cases = args.subjects.cases(&device)?;
+    note_tables(&device)?;
     let figures = left_by_a_run(&root, results.kind);
     data::println!(
         "{}\nmilliseconds of one forward pass, median of {}",
         results.machine,
         args.samples
     );
-    for Case { model, request } in args.subjects.cases(&device)? {
+    for Case { model, request } in cases {
         let rows = measure(model, &request, args.samples as usize)?;
         data::print!("{}", draw::table(&rows, &results.machine));
         results.rows.extend(rows);

@@ -42,17 +42,18 @@ fn resets_at_the_same_time_keep_every_text() {
     assert_eq!(starter, exercise.starter);
 }
 
-/// A folder in place of the new starter stands for a full disk.
 #[test]
-fn a_failed_reset_leaves_the_file_in_its_place() {
+fn a_reset_replaces_no_other_file() {
     let exercise = &exercises()[0];
     let folder = tempfile::tempdir().unwrap();
     let mut learner = Learner::open(folder.path()).unwrap();
     let file = learner.file(exercise);
     fs::write(&file, "my text").unwrap();
-    fs::create_dir(folder.path().join(format!("{}.new", exercise.file()))).unwrap();
-    learner.reset(exercise).unwrap_err();
-    assert_eq!(fs::read_to_string(&file).unwrap(), "my text");
+    let new = folder.path().join(format!("{}.new", exercise.file()));
+    fs::write(&new, "mine, too").unwrap();
+    let old = learner.reset(exercise).unwrap().unwrap();
+    assert_eq!(fs::read_to_string(old).unwrap(), "my text");
+    assert_eq!(fs::read_to_string(new).unwrap(), "mine, too");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use models::{LanguageModel, Ops, Sampling};
 
 use super::LmArgs;
 use super::generation::Generation;
+use super::tensors::longest;
 use super::text::{Stream, Text};
 use crate::device::Choice;
 use crate::load::Loaded;
@@ -37,7 +38,8 @@ pub fn run(
     let text = Text::open(loaded)?;
     let config = loaded.model.config();
     let tokens = text.encode(prompt, config.vocab_size)?;
-    let room = room(tokens.len(), config.max_position_embeddings)?;
+    let context = config.max_position_embeddings.min(longest(config));
+    let room = room(tokens.len(), context)?;
     let tokens_by_default = match args.model.device {
         Choice::Sim => SIMULATED_TOKENS,
         _ => DEFAULT_TOKENS,
@@ -67,7 +69,6 @@ pub fn run(
     let mut generation = start(sampling)?;
     let count = stream_text(&mut generation, stream, &end, limit)?;
     if count == room && args.max_tokens.is_some_and(|wanted| wanted > count) {
-        let context = config.max_position_embeddings;
         note(format_args!("the context of {context} tokens is full"));
     }
     let warm = args.run.trace; // after a warm-up pass

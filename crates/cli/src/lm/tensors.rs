@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use candle_core::Tensor;
-use models::lm::Logits;
+use models::lm::{Config, Logits};
 use models::{LanguageModel, Ops, Sampling};
 
 use super::steps::Steps;
@@ -94,11 +94,8 @@ fn read(input: &Path, model: &LanguageModel, new: usize) -> models::Result<Vec<V
         return Err(data::BadInput::new("--generate", expected, new).into());
     }
     let rows = ids.shape[0];
-    let positions = (length + new).next_multiple_of(BLOCK);
-    let heads = config.heads;
-    let of_row = 2 * config.num_hidden_layers * heads.num_kv_heads * heads.head_dim;
-    let fits = MAX_CACHED / of_row.saturating_mul(positions).max(1);
-    if rows > fits.max(1) {
+    let fits = longest(config) / (length + new).next_multiple_of(BLOCK);
+    if rows > fits {
         let expected = format!(
             "at most {fits} rows of {length} tokens, whose keys and values fit into memory"
         );
@@ -109,6 +106,13 @@ fn read(input: &Path, model: &LanguageModel, new: usize) -> models::Result<Vec<V
         .chunks_exact(length)
         .map(<[u32]>::to_vec)
         .collect())
+}
+
+/// Positions of all rows whose keys and values fit into memory.
+pub fn longest(config: &Config) -> usize {
+    let heads = config.heads;
+    let of_one = 2 * config.num_hidden_layers * heads.num_kv_heads * heads.head_dim;
+    MAX_CACHED / of_one.max(1)
 }
 
 /// Returns the most probable next token of each row of `logits` (B, V).

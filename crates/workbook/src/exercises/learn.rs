@@ -98,7 +98,7 @@ pub fn start(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Resul
     learner.start(exercise)?;
     if let Some(own) = package::write(exercises, &learner)? {
         data::println!(
-            "({} has a Cargo.toml of your own, so your editor gets no package for the exercises)\n",
+            "({} has a Cargo package of your own, so your editor gets no package for the exercises)\n",
             own.display()
         );
     }

@@ -16,15 +16,21 @@ const FIRST: &str = "# For your editor: `cargo ex start` writes this file. The c
 const LIBRARY: &str = ".lib.rs";
 
 /// Writes the package into the learner's folder, with all exercises in Rust that have a file there. Returns the
-/// manifest's path if the folder already has one that is the learner's own, which stays.
+/// folder if it already has a package that is the learner's own, which stays.
 pub fn write<'a>(
     exercises: &[Exercise],
     learner: &'a Learner,
 ) -> Result<Option<&'a Path>, BadInput> {
     let folder = learner.folder();
     let manifest = folder.join("Cargo.toml");
-    let own = manifest.exists() && !data::read_text(&manifest)?.starts_with(FIRST);
-    if own {
+    let is_ours = if data::is_there(&manifest) {
+        data::read_text_file(&manifest, 1 << 20)?.starts_with(FIRST)
+    } else {
+        !["Cargo.lock", LIBRARY]
+            .map(|name| data::is_there(&folder.join(name)))
+            .contains(&true)
+    };
+    if !is_ours {
         return Ok(Some(folder));
     }
     let begun = |e: &&Exercise| e.language == Language::Rust && learner.file(e).is_file();
@@ -47,12 +53,13 @@ pub fn write<'a>(
         format!("#[path = {:?}]\npub mod e{name};\n", exercise.file())
     });
     let library = format!("#![forbid(unsafe_code)]\n{}", modules.collect::<String>());
+    // First, because a later call knows the package by it.
+    data::save_as(&manifest, text(&path))?;
     data::save_as(folder.join(LIBRARY), library)?;
     // The versions of all dependencies, so that nothing is fetched.
     let lock = root.join("Cargo.lock");
     let lock = fs::read(&lock).map_err(|e| BadInput::unreadable(&lock, &e))?;
     data::save_as(folder.join("Cargo.lock"), lock)?;
-    data::save_as(&manifest, text(&path))?;
     Ok(None)
 }
 

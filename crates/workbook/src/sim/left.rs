@@ -31,7 +31,6 @@ pub fn all(
             .iter_mut()
             .filter(|buffer| !buffer.initialised);
         poison.for_each(|buffer| buffer.bytes.fill(0));
-        let given = other.clone();
         let options = Options {
             trace: None,
             ..options.clone()
@@ -42,9 +41,9 @@ pub fn all(
         for (b, same) in same
             .iter_mut()
             .enumerate()
-            .filter(|(b, _)| is_poison(&given, *b))
+            .filter(|(b, _)| is_poison(given, *b))
         {
-            let again = unchanged(&given, &other, b);
+            let again = elements(&other, b).1.map(|bits| bits == 0);
             same.iter_mut()
                 .zip(again)
                 .for_each(|(same, again)| *same &= again);

@@ -1,7 +1,9 @@
 //! The text of a kernel, and lines that findings point at.
 
-use std::fs;
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use cli::files;
 use cli::progress::Waiting;
@@ -20,7 +22,15 @@ pub struct Text {
     folder: PathBuf,
     /// Whether `name` is CUDA, so that the lines of `ptx` are in no file.
     compiled: bool,
+    /// Files that the PTX names.
+    sources: RefCell<HashMap<String, Option<Source>>>,
 }
+
+/// A file and its text.
+type Source = Rc<(PathBuf, String)>;
+
+/// Maximum bytes of such a file.
+const MAX_SOURCE: u64 = 1 << 22;
 
 impl Text {
     /// Reads PTX, or compiles CUDA if the name ends in `.cu`.
@@ -37,6 +47,7 @@ impl Text {
             name: path.display().to_string(),
             folder: path.parent().unwrap_or(Path::new("")).into(),
             compiled,
+            sources: RefCell::default(),
         })
     }
 
@@ -74,22 +85,19 @@ impl Text {
             let text = nth(&self.ptx, line).unwrap_or_default();
             return (format!("{}:{line}", self.name), text);
         };
-        let at_hand = self.find(Path::new(file));
-        let text = at_hand
-            .as_ref()
-            .and_then(|path| fs::read_to_string(path).ok());
-        let text = text.and_then(|text| nth(&text, *number));
+        let at_hand = self.find(file);
+        let text = at_hand.as_ref().and_then(|at| nth(&at.1, *number));
         // Without the source, the PTX line is shown.
         let text = text.or_else(|| nth(&self.ptx, line)).unwrap_or_default();
-        let name = at_hand.map_or_else(|| file.clone(), |path| path.display().to_string());
+        let name = at_hand.map_or_else(|| file.clone(), |at| at.0.display().to_string());
         (format!("{name}:{number}"), text)
     }
 
     /// Shortens the name of the file `source` in `what`, as [`Self::place`] does.
     pub fn with_short_names(&self, what: &str, source: Option<&(String, u32)>) -> String {
-        let found = source.and_then(|(file, _)| Some((file, self.find(Path::new(file))?)));
+        let found = source.and_then(|(file, _)| Some((file, self.find(file)?)));
         match found {
-            Some((file, path)) => what.replace(file.as_str(), &path.display().to_string()),
+            Some((file, at)) => what.replace(file.as_str(), &at.0.display().to_string()),
             None => what.to_owned(),
         }
     }
@@ -99,15 +107,30 @@ impl Text {
         !self.compiled
     }
 
-    /// Finds a file that the PTX names: as given, next to the PTX, or in the repository.
-    fn find(&self, file: &Path) -> Option<PathBuf> {
+    /// Finds a file that the PTX names, next to it or in the repository only, and reads it once.
+    fn find(&self, file: &str) -> Option<Source> {
+        let mut sources = self.sources.borrow_mut();
+        let source = || self.source(file);
+        sources.entry(file.into()).or_insert_with(source).clone()
+    }
+
+    fn source(&self, file: &str) -> Option<Source> {
         let here = std::env::current_dir().unwrap_or_default();
-        let short = file.strip_prefix(here).unwrap_or(file);
-        let beside = file.file_name().map(|name| self.folder.join(name));
-        let candidates = [Some(short.to_path_buf()), beside];
-        let is_file = |path: &PathBuf| path.is_file();
-        let found = candidates.into_iter().flatten().find(is_file);
-        found.or_else(|| files::find(file.to_str()?).ok().filter(is_file))
+        let short = Path::new(file).strip_prefix(here).unwrap_or(file.as_ref());
+        let beside = self.folder.join(short.file_name()?);
+        let named = files::find(short.to_str()?);
+        let mut both = [
+            (named.ok(), files::root().ok()),
+            (Some(beside), Some(self.folder.clone())),
+        ]
+        .into_iter();
+        let path = both.find_map(|(path, folder)| {
+            let (path, folder) = (path?, folder?.join(".").canonicalize().ok()?);
+            let is_in = path.is_file() && path.canonicalize().ok()?.starts_with(folder);
+            is_in.then_some(path)
+        })?;
+        let text = data::read_text_file(&path, MAX_SOURCE).unwrap_or_default();
+        Some(Rc::new((path, text)))
     }
 }
 
@@ -127,4 +150,24 @@ pub fn bad_input(error: Error) -> BadInput {
 fn nth(text: &str, number: u32) -> Option<String> {
     let line = text.lines().nth((number as usize).checked_sub(1)?)?;
     Some(line.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ptx_names_files_beside_it() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let path = |name: &str| folder.path().join(name);
+        std::fs::write(path("k.ptx"), "ptx")?;
+        std::fs::write(path("k.cu"), "beside")?;
+        let text = Text::read(&path("k.ptx"), "")?;
+        let line = |file: &str| text.place(1, Some(&(file.to_owned(), 1))).1;
+        for file in ["/etc/passwd", "../../../../../../etc/passwd", "/proc/kmsg"] {
+            assert_eq!(line(file), "ptx", "{file}");
+        }
+        assert_eq!(line("/elsewhere/k.cu"), "beside");
+        Ok(())
+    }
 }

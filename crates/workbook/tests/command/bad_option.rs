@@ -54,6 +54,10 @@ fn outputs_that_cannot_be() {
         fixture
             .run(&["--input", &input, "--output", &input])
             .refused(&[&input, "expected another file than the inputs"]);
+        let weights = fixture.path("model.safetensors");
+        fixture
+            .run(&["--input", &input, "--output", &weights])
+            .refused(&["expected another file than the inputs"]);
         let [output, chart] = ["q.svg", "./q.svg"].map(|name| fixture.path(name));
         let both = ["--input", &input, "--output", &output, "--roofline", &chart];
         fixture.run(&both).refused(&["found the same twice"]);

@@ -36,9 +36,13 @@ fn a_package_for_the_editor_has_the_files_in_rust() {
     folder.write("my-exercises/Cargo.toml", "[package]\n");
     let run = folder.run(&["start", "fused-softmax"]);
     assert!(
-        run.ended(0).contains("has a Cargo.toml of your own"),
+        run.ended(0).contains("has a Cargo package of your own"),
         "{}",
         run.stdout
     );
     assert_eq!(folder.read("my-exercises/Cargo.toml"), "[package]\n");
+    let folder = Folder::new();
+    folder.write("my-exercises/Cargo.lock", "mine");
+    folder.run(&["start", "swiglu"]).ended(0);
+    assert_eq!(folder.read("my-exercises/Cargo.lock"), "mine");
 }

@@ -4,10 +4,10 @@
 //! the answer, where a hostile hub can write `../`. Each file is in its snapshot, as `huggingface_hub` does it on a
 //! system without links.
 
-use std::io;
+use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use data::BadInput;
 use hf_hub::api::RepoInfo;
@@ -23,6 +23,9 @@ const PATIENCE: Duration = Duration::from_secs(8);
 
 /// Time limit for the next bytes of a download, because a connection can die silently.
 const STALLED: Duration = Duration::from_secs(20);
+
+/// Bytes in that time at least.
+const LEAST: u64 = 20 << 10;
 
 const SINGLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
@@ -131,19 +134,55 @@ impl Commit {
         let request = request.timeout_per_read(Some(self.stalled)).build();
         let answer = request.call().map_err(|e| e.to_string())?;
         let (head, body) = answer.into_parts();
-        let length = head.headers.get("content-length");
-        let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
-        let bar = bar(file, length.unwrap_or(0));
+        let header = |name| head.headers.get(name)?.to_str().ok();
+        let (length, range) = (header("content-length"), header("content-range"));
+        // As many as are read of it, and 64 GiB of weights.
+        let is_large = file.ends_with(".safetensors");
+        let most = if is_large { 1 << 36 } else { 1 << 26 };
+        let is_fine = |size: &u64| *size <= most && header("content-encoding").is_none();
+        let size = size(length, range).filter(is_fine).ok_or_else(|| {
+            let found = range.or(length);
+            format!("expected a whole file of at most {most} bytes, found {found:?}")
+        })?;
+        let bar = bar(file, size);
         let write = || {
             std::fs::create_dir_all(&self.folder)?;
             data::write_with(&path, |out| {
-                io::copy(&mut bar.wrap_read(body.into_reader()), out).map(|_| ())
+                let mut body = bar.wrap_read(body.into_reader()).take(size + 1);
+                let (mut part, mut written) = (vec![0; 1 << 16], 0);
+                let (mut since, mut before) = (Instant::now(), 0);
+                loop {
+                    let read = body.read(&mut part)?;
+                    out.write_all(&part[..read])?;
+                    written += read as u64;
+                    let why = match read {
+                        0 if written == size => return Ok(()),
+                        0 => "an end",
+                        _ if since.elapsed() < self.stalled => continue,
+                        _ if written - before < LEAST => "a timeout",
+                        _ => {
+                            (since, before) = (Instant::now(), written);
+                            continue;
+                        }
+                    };
+                    return Err(io::Error::other(format!("{why} after {written} bytes")));
+                }
             })
         };
         let written = write();
         bar.finish_and_clear();
         written.map_err(|e| e.to_string())
     }
+}
+
+/// Bytes of the whole file, if an answer has all of them and says how many.
+fn size(length: Option<&str>, range: Option<&str>) -> Option<u64> {
+    let Some(range) = range else {
+        return length?.parse().ok();
+    };
+    let (last, total) = range.strip_prefix("bytes 0-")?.split_once('/')?;
+    let total: u64 = total.parse().ok()?;
+    (last.parse::<u64>().ok()?.checked_add(1)? == total).then_some(total)
 }
 
 /// Whether a commit's name is one of git's, which cannot leave its folder.
