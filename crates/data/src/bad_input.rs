@@ -191,7 +191,8 @@ mod tests {
     #[test]
     fn a_tip_of_clap_follows_a_semicolon() {
         let text = "error: unexpected argument '--model-x' found\n\n  tip: a similar argument exists: '--model'\n\nUsage: x";
-        let line = "unexpected argument '--model-x' found; tip: a similar argument exists: '--model'";
+        let line =
+            "unexpected argument '--model-x' found; tip: a similar argument exists: '--model'";
         assert_eq!(usage(text), line);
         assert_eq!(
             usage("error: a\n  [b]\n\nFor more information, x"),

@@ -61,7 +61,7 @@ impl RustcError {
         self.spans.iter().find(|span| span.is_primary)
     }
 
-    /// The text about the place of the error itself, unless it begins as the message does, of which it then says no more.
+    /// The text about the place of the error itself, unless it begins as the message does and only repeats it.
     pub fn label(&self) -> Option<&str> {
         let label = self.span()?.label.as_deref()?;
         let start = |text| str::split_whitespace(text).take(3).collect::<Vec<_>>();

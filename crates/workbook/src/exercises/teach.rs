@@ -101,7 +101,6 @@ pub fn grade(exercises: &[Exercise], place: &Place, args: &GradeArgs) -> Result<
         "seed {seed} (`--seed {seed}` repeats the grading with the same random numbers)"
     ))?;
     let known = if wanted.iter().any(|e| e.language == Language::Rust) {
-        data::note("asking cargo for the library of the exercises, after any other cargo ends …");
         // Without it, each check says why.
         let libraries = check::libraries(&Program::Workbook.cargo());
         libraries

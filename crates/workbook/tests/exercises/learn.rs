@@ -209,11 +209,15 @@ fn hints_come_one_after_the_other() {
     let folder = Folder::new();
     let exercise = named("guard");
     folder.run(&["start", "guard"]).ended(0);
-    for number in [1, 2, 3, 3] {
+    for (shown, number) in [(1, 1), (2, 2), (3, 3), (4, 3)] {
         let run = folder.run(&["hint"]);
         let hint = &exercise.spec.hints[number - 1];
-        let expected = format!("Hint {number} of 3 for 07-guard: {hint}\n");
         let text = run.ended(0);
+        let expected = if shown == 4 {
+            format!("No more hints for 07-guard; the last was: {hint}\n")
+        } else {
+            format!("Hint {number} of 3 for 07-guard: {hint}\n")
+        };
         assert!(text.starts_with(&expected), "{text}");
         let last = text.contains("exercises solution 07 --reveal` shows a solution");
         assert_eq!(last, number == 3, "{text}");

@@ -106,7 +106,7 @@ fn like(x: &Tensor, y: Rows) -> Vec<Expected> {
     }]
 }
 
-/// What a call with a GELU would return with the approximation by tanh; `None` for other methods.
+/// The result of a call with a GELU that uses the approximation by tanh; `None` for other methods.
 ///
 /// # Errors
 /// Those of candle, which reads the operands.

@@ -241,7 +241,7 @@ mod tests {
         let escaped = "&lt;img src=x&gt;\\[a\\](b)\\`c\\`";
         assert!(markdown(&board(&[graded(name, 1, 1, None)], false)).contains(escaped));
         assert_eq!(board(&all[4..], true).len(), 1, "no kernel, no costs");
-        // An empty kernel beside level 1's method.
+        // An empty kernel next to level 1's method.
         let mut empty = graded("fay", 1, 4, Some(0));
         empty.methods[0].part = true;
         assert_eq!(board(&[empty], false).len(), 1);
