@@ -274,10 +274,8 @@ fn graded(ada: &Learner, ran: &Ran) {
     );
     let board = fs::read_to_string(out.join("leaderboard.md")).unwrap();
     assert!(board.contains("\n| ada | 1 | "), "{board}");
-    assert!(
-        board.contains("## By simulated cost") && board.contains("| norm_linear | ada | 1 | "),
-        "{board}"
-    );
+    // Its kernel leaves the matmul to level 1, so its cost is not that of the method.
+    assert!(!board.contains("## By simulated cost"), "{board}");
 }
 
 #[test]
