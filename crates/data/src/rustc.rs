@@ -62,10 +62,16 @@ impl RustcError {
     }
 
     /// The text about the place of the error itself, unless it begins as the message does and only repeats it.
-    pub fn label(&self) -> Option<&str> {
+    fn label(&self) -> Option<&str> {
         let label = self.span()?.label.as_deref()?;
         let start = |text| str::split_whitespace(text).take(3).collect::<Vec<_>>();
         (start(label) != start(&self.message)).then_some(label)
+    }
+
+    /// In one line: `PLACE: TITLE: LABEL`.
+    pub fn at(&self, place: impl std::fmt::Display) -> String {
+        let label = self.label().map(|label| format!(": {label}"));
+        format!("{place}: {}{}", self.title(), label.unwrap_or_default())
     }
 
     /// All of it as a terminal shows it.

@@ -32,16 +32,7 @@ impl Csr {
     /// # Errors
     /// [`Error::Invalid`] for an edge to a missing node; [`Error::Candle`] if memory is exhausted.
     pub fn new(num_nodes: usize, edges: &[[u32; 2]], device: &Device) -> Result<(Self, Vec<u32>)> {
-        let missing =
-            |&(_, edge): &(usize, &[u32; 2])| edge.iter().any(|&n| n as usize >= num_nodes);
-        if let Some((e, edge)) = edges.iter().enumerate().find(missing) {
-            let expected = format!("nodes below {num_nodes}");
-            return Err(Error::invalid(
-                format!("edge {e}"),
-                expected,
-                format!("{edge:?}"),
-            ));
-        }
+        have_nodes(edges, num_nodes)?;
         let mut row_ptr = vec![0u32; num_nodes + 1];
         for edge in edges {
             row_ptr[edge[1] as usize + 1] += 1;
@@ -64,6 +55,20 @@ impl Csr {
         };
         Ok((graph, order))
     }
+}
+
+/// Refuses an edge to a missing node.
+fn have_nodes(edges: &[[u32; 2]], num_nodes: usize) -> Result<()> {
+    let missing = |&(_, edge): &(usize, &[u32; 2])| edge.iter().any(|&n| n as usize >= num_nodes);
+    let Some((e, edge)) = edges.iter().enumerate().find(missing) else {
+        return Ok(());
+    };
+    let expected = format!("nodes below {num_nodes}");
+    Err(Error::invalid(
+        format!("edge {e}"),
+        expected,
+        format!("{edge:?}"),
+    ))
 }
 
 /// The nodes of each graph, as consecutive ranges.
@@ -137,17 +142,10 @@ impl GraphSizes {
             let missing = || Error::invalid("batch", format!("graphs below {num_graphs}"), g);
             *nodes.get_mut(g as usize).ok_or_else(missing)? += 1;
         }
+        have_nodes(edges, index.len())?;
         let mut are_separate = true;
-        for (e, edge) in edges.iter().enumerate() {
-            let graph_of = |end: usize| index.get(edge[end] as usize).copied();
-            let (Some(from), Some(to)) = (graph_of(0), graph_of(1)) else {
-                let expected = format!("nodes below {}", index.len());
-                return Err(Error::invalid(
-                    format!("edge {e}"),
-                    expected,
-                    format!("{edge:?}"),
-                ));
-            };
+        for edge in edges {
+            let [from, to] = edge.map(|node| index[node as usize]);
             into[to as usize] += 1;
             are_separate &= from == to;
         }

@@ -88,9 +88,7 @@ fn in_one_line(error: &RustcError) -> String {
     let Some(span) = error.span() else {
         return error.title();
     };
-    let label = error.label().map(|label| format!(": {label}"));
-    let label = label.unwrap_or_default();
-    format!("{}: {}{label}", span.call().place(), error.title())
+    error.at(span.call().place())
 }
 
 fn is_error_line(line: &str) -> bool {

@@ -12,7 +12,7 @@
 //     the sums of its rows, and b' is all that is constant: `weights.rs` makes them once. The kernel that writes x writes
 //     the moments of its rows, too.
 //
-// Prediction: 2.3 µs, of which the launch takes 0.9, copies 1 and wgmma 0.4; benches/NOTES.md has what they take.
+// Prediction: 2.3 µs: 0.9 for the launch, 1 for copies and 0.4 for wgmma; benches/NOTES.md has what they take.
 // To be faster: fewer launches. The 24 to 96 blocks of a launch leave SMs idle, and each waits for the slowest.
 //
 // Launch: 256 threads, two warpgroups, each with half of the columns of a tile of 64 × BN; as dynamic shared memory BYTES
@@ -118,7 +118,7 @@ __device__ __forceinline__ float4 load_constants(const float4 *p) {
   return x;
 }
 
-// A lane's third of the parts of a row, of which four lanes have all.
+// A lane's PARTS / 4 of the moments of a row; four neighbouring lanes have all of them.
 struct Moments {
   float2 parts[PARTS / 4] = {};
 

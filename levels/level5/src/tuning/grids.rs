@@ -9,16 +9,10 @@ use models::{Heads, presets};
 pub fn grids() -> Vec<Grid> {
     let mut grids = small();
     for dtype in [DType::F32, DType::BF16] {
-        grids.extend(
-            weights(false)
-                .into_iter()
-                .map(|w| of_weight(w, dtype, &ROWS)),
-        );
-        grids.extend(
-            weights(true)
-                .into_iter()
-                .map(|w| of_weight(w, dtype, &ROWS_OF_LARGE)),
-        );
+        for (large, rows) in [(false, &ROWS[..]), (true, &ROWS_OF_LARGE)] {
+            let weights = weights(large).into_iter();
+            grids.extend(weights.map(|w| of_weight(w, dtype, rows)));
+        }
         grids.extend(any_weight(dtype));
         grids.extend(attention_and_norms(dtype));
         grids.push(steps(dtype));

@@ -37,9 +37,7 @@ fn in_one_line(error: &RustcError) -> String {
     let Some(span) = error.span() else {
         return error.title();
     };
-    let label = error.label().map(|label| format!(": {label}"));
-    let label = label.unwrap_or_default();
-    format!("{}: {}{label}", span.place(), error.title())
+    error.at(span.place())
 }
 
 /// The lines that a terminal shows below the first line of an error.
