@@ -9,7 +9,8 @@
 # for. kernels/worklogs/OP/X.cu becomes kernels/generated/worklogs/OP/X.sm_75.ptx. A line `// Compiled for sm_75 and
 # sm_80 …` in its header names other targets, a PTX each. A file elsewhere becomes X.ptx beside it. The PTX version is
 # lowered to the oldest that ptxas accepts for the file, so that older drivers load it. It has the lines of the source,
-# which findings of the simulator name, but where the target ends in `a`: the simulator does not run those texts.
+# which findings of the simulator name, but where the target ends in `a`: the simulator does not run those texts. Lines
+# below kernels/generated are not indented: tabs were half a megabyte there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C
@@ -96,6 +97,7 @@ compile() { # FILE.cu TARGET: checks or writes its PTX
   case $target in *a) lines= ;; esac
   nvcc --ptx -std=c++17 -O3 $lines -Ikernels/src "-arch=compute_$target" -o "$out.new" "$1"
   python3 scripts/ptx_text.py "$out.new" "$(pwd -P)"
+  case $1 in kernels/*) sed -i 's/^\t//' "$out.new" ;; esac
   version=$(oldest_version "$out.new" "$(sed -n 's/^\.version //p' "$ptx" 2>/dev/null)" "$target" "$out")
   if [ -z "$version" ]; then
     assemble "$out.new" "$target" "$out" # says what is wrong

@@ -337,7 +337,7 @@ fn the_quoted_line_of_ptx_stands_in_it() {
     let (_, quoted) = chapter.split_once("`.loc ").expect("a quotation");
     let (quoted, _) = quoted.split_once('`').expect("its end");
     let ptx = read("kernels/generated/rms_norm/level4.sm_80.ptx");
-    let is_it = |line: &str| line.strip_prefix("\t.loc\t") == Some(quoted);
+    let is_it = |line: &str| line.strip_prefix(".loc\t") == Some(quoted);
     assert!(ptx.lines().any(is_it), ".loc {quoted}");
     let (_, after) = chapter.split_once(quoted).expect("the quotation");
     for number in quoted.split(' ') {
