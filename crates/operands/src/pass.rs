@@ -54,11 +54,11 @@ pub struct HeadPass<'a> {
     pub norm: &'a Norm,
     /// (V, C)
     pub head: &'a Linear,
-    /// What the step writes besides its logits.
+    /// Memory that the step writes besides its logits.
     pub next: &'a NextStep,
 }
 
-/// What a decode step leaves in the device's memory for the next one.
+/// The state that a decode step leaves in the device's memory for the next one.
 pub struct NextStep {
     /// (1) u32, to which the step adds 1.
     pub position: Tensor,

@@ -96,7 +96,7 @@ pub struct Decoder {
     position: Arc<Position>,
     ids: Tensor, // (B, 1)
     choice: Choice,
-    /// What the head's kernel writes if it can: the position, and `ids` if the most probable token is chosen.
+    /// Written by the head's kernel if it can: the position, and `ids` if the most probable token is chosen.
     next: NextStep,
     /// The token in `ids`, if a step has written it.
     chosen: Option<u32>,

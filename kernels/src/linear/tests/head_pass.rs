@@ -25,7 +25,7 @@ const SHAPES: [(usize, usize); 8] = [
     (34, 2048),
 ];
 
-/// What a step writes; the position is 41 before it.
+/// Memory that a step writes; the position is 41 before it.
 fn next(chooses: bool, device: &Device) -> Result<NextStep> {
     let token = Tensor::new(&[[u32::MAX]], device)?;
     Ok(NextStep {
