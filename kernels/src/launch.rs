@@ -168,6 +168,11 @@ impl<'a> Launch<'a> {
         self.arg(Arg::Update(x))
     }
 
+    /// Adds an argument: a tensor that the kernel reads and writes, and no kernel before it in the chain, or null.
+    pub fn update_or_null(self, x: Option<&'a Tensor>) -> Self {
+        self.arg(x.map_or(Arg::Null, Arg::Update))
+    }
+
     /// Adds an argument: a contiguous tensor that the kernel reads.
     pub fn read(self, x: &'a Tensor) -> Self {
         self.arg(Arg::Read(x))

@@ -19,7 +19,7 @@ pub use crate::graph_pass::level5::graph_pass;
 #[doc(inline)]
 pub use crate::level4::{argmax, gelu, top_k};
 #[doc(inline)]
-pub use crate::linear::level5::{norm_linear, norm_swiglu};
+pub use crate::linear::level5::{head_pass, norm_linear, norm_swiglu};
 #[doc(inline)]
 pub use crate::rope::level5::rope_append;
 

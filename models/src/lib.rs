@@ -41,4 +41,4 @@ pub use rope::Rope;
 pub use sampling::Sampling;
 pub use trace;
 pub use vit::VisionTransformer;
-pub use whole_pass::{EncoderPass, GraphPass, WholePass};
+pub use whole_pass::{EncoderPass, GraphPass, HeadPass, NextStep, WholePass};

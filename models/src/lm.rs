@@ -12,7 +12,7 @@ use candle_core::{DType, Device, Result, Tensor, bail};
 use candle_nn::VarBuilder;
 
 use crate::layers::{embedding, linear_no_bias, no_bias, rms_norm, stacked};
-use crate::{CacheShape, Heads, KvCache, Linear, Norm, Ops, Rope, Weight};
+use crate::{CacheShape, HeadPass, Heads, KvCache, Linear, NextStep, Norm, Ops, Rope, Weight};
 
 pub use config::Config;
 
@@ -174,6 +174,37 @@ impl LanguageModel {
         caches: &mut [KvCache],
         logits: Logits,
     ) -> Result<Tensor> {
+        let mut x = self.hidden(ops, ids, caches)?; // (B, T, C)
+        if logits == Logits::Last {
+            x = x.narrow(1, x.dim(1)? - 1, 1)?.contiguous()?; // (B, 1, C)
+        }
+        ops.norm_linear(&x, &self.norm, &self.head) // (B, T, V) or (B, 1, V)
+    }
+
+    /// As [`forward`](Self::forward), for one token of each sequence: ids (B, 1) → logits (B, 1, V), and whether the level
+    /// has also written the [`NextStep`].
+    pub fn forward_step(
+        &self,
+        ops: &dyn Ops,
+        ids: &Tensor,
+        caches: &mut [KvCache],
+        next: &NextStep,
+    ) -> Result<(Tensor, bool)> {
+        let (x, norm, head) = (self.hidden(ops, ids, caches)?, &self.norm, &self.head);
+        let pass = HeadPass {
+            x: &x,
+            norm,
+            head,
+            next,
+        };
+        match ops.head_pass(&pass)? {
+            Some(logits) => Ok((logits, true)),
+            None => Ok((ops.norm_linear(&x, norm, head)?, false)),
+        }
+    }
+
+    /// ids (B, T) → what the last norm reads: (B, T, C)
+    fn hidden(&self, ops: &dyn Ops, ids: &Tensor, caches: &mut [KvCache]) -> Result<Tensor> {
         let (blocks, found) = (self.blocks.len(), caches.len());
         if found != blocks {
             bail!("caches: expected {blocks}, one for each layer, found {found}")
@@ -186,9 +217,6 @@ impl LanguageModel {
             let _part = trace::part(|| format!("block {i}"));
             x = block.forward(ops, &x, self.config.heads, &self.rope, cache)?;
         }
-        if logits == Logits::Last {
-            x = x.narrow(1, x.dim(1)? - 1, 1)?.contiguous()?; // (B, 1, C)
-        }
-        ops.norm_linear(&x, &self.norm, &self.head) // (B, T, V) or (B, 1, V)
+        Ok(x)
     }
 }

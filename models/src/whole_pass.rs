@@ -1,7 +1,7 @@
 //! Whole passes of a model: for a level that has one launch, or a few, for more than one method of [`Ops`](crate::Ops).
 
 use candle_core::{Result, Tensor};
-pub use operands::{EncoderBlock, EncoderPass, GraphBlock, GraphPass};
+pub use operands::{EncoderBlock, EncoderPass, GraphBlock, GraphPass, HeadPass, NextStep};
 
 /// Passes that a level may compute at once. A model asks for them before it calls the methods of [`Ops`](crate::Ops), one
 /// by one.
@@ -22,6 +22,15 @@ pub trait WholePass {
     /// # Errors
     /// If a launch fails, or memory is exhausted.
     fn encoder_pass(&self, _pass: &EncoderPass) -> Result<Option<Tensor>> {
+        Ok(None)
+    }
+
+    /// The end of a language model's decode step: logits (1, 1, V), the choice of the token and the next position. `None`
+    /// where the methods must compute the logits; then nothing has been written.
+    ///
+    /// # Errors
+    /// If a launch fails, or memory is exhausted.
+    fn head_pass(&self, _pass: &HeadPass) -> Result<Option<Tensor>> {
         Ok(None)
     }
 }

@@ -46,6 +46,28 @@ pub struct GraphBlock<'a> {
     pub down: &'a Linear,
 }
 
+/// The last norm and the head of a decode step, and what the next step needs.
+pub struct HeadPass<'a> {
+    /// (1, 1, C), of one sequence.
+    pub x: &'a Tensor,
+    /// (C)
+    pub norm: &'a Norm,
+    /// (V, C)
+    pub head: &'a Linear,
+    /// Memory that the step writes besides its logits.
+    pub next: &'a NextStep,
+}
+
+/// The state that a decode step leaves in the device's memory for the next one.
+pub struct NextStep {
+    /// (1) u32, to which the step adds 1.
+    pub position: Tensor,
+    /// One u32 for the most probable token, or for V where a logit is NaN; `None` where the step does not choose.
+    pub token: Option<Tensor>,
+    /// (4) u32, zeros before and after each step, for the maximum over the logits.
+    pub scratch: Tensor,
+}
+
 /// All that the blocks of a vision transformer read.
 pub struct EncoderPass<'a> {
     /// (B, T, C): patches with the class token and positions.

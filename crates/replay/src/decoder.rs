@@ -8,8 +8,7 @@ use kernels::attention::level5::{Cache, Position};
 use kernels::cuda_graph::{Buffers, CudaGraph, Readback, warm};
 use kernels::launch::chained;
 use kernels::next_token::level5::{argmax, can_draw, draw};
-use models::lm::Logits;
-use models::{KvCache, LanguageModel, Ops, Sampling};
+use models::{KvCache, LanguageModel, NextStep, Ops, Sampling};
 
 use crate::copy;
 
@@ -97,6 +96,8 @@ pub struct Decoder {
     position: Arc<Position>,
     ids: Tensor, // (B, 1)
     choice: Choice,
+    /// Written by the head's kernel if it can: the position, and `ids` if the most probable token is chosen.
+    next: NextStep,
     /// The token in `ids`, if a step has written it.
     chosen: Option<u32>,
     /// Brings each chosen token to the host.
@@ -126,8 +127,14 @@ impl Decoder {
                  found another or a CPU"
             )
         };
+        let next = NextStep {
+            position: position.value().clone(),
+            token: None,
+            scratch: Tensor::zeros(4, DType::U32, model.device())?,
+        };
         Ok(Self {
             position,
+            next,
             caches,
             ids: Tensor::zeros((batch, 1), DType::U32, model.device())?,
             choice: Choice::Callers,
@@ -153,11 +160,15 @@ impl Decoder {
         caches: Vec<KvCache>,
         sampling: &Sampling,
     ) -> Result<Self> {
-        Ok(Self {
+        let mut decoder = Self {
             choice: Choice::of(sampling, model.device())?,
             readback: Some(Readback::new(model.device())?),
             ..Self::new(model, caches, 1)?
-        })
+        };
+        if let Choice::Greedy = decoder.choice {
+            decoder.next.token = Some(decoder.ids.clone());
+        }
+        Ok(decoder)
     }
 
     /// Number of tokens read, including the prompt's.
@@ -327,9 +338,16 @@ impl Decoder {
     /// Launches a step, whose kernels may overlap.
     fn launch(&mut self, ops: &dyn Ops, model: &LanguageModel) -> Result<Tensor> {
         chained(|| {
-            let logits = model.forward(ops, &self.ids, &mut self.caches, Logits::Last)?;
-            self.choice.launch(&logits, &self.ids)?;
-            self.position.advance(1)?;
+            let caches = &mut self.caches;
+            let (logits, ends) = model.forward_step(ops, &self.ids, caches, &self.next)?;
+            if !ends || self.next.token.is_none() {
+                self.choice.launch(&logits, &self.ids)?;
+            }
+            if ends {
+                self.position.note_launched(1);
+            } else {
+                self.position.advance(1)?;
+            }
             Ok(logits)
         })
     }

@@ -1,7 +1,7 @@
 //! Calls of the linear layers.
 
-use candle_core::{Error, Result, Tensor};
-use operands::{Linear, Norm};
+use candle_core::{DType, Error, Result, Tensor};
+use operands::{HeadPass, Linear, NextStep, Norm};
 
 use super::{level4, level5};
 use crate::calls::{BOTH, Inputs, List};
@@ -25,6 +25,9 @@ const IN_FLIGHT: [[usize; 2]; 5] = [[65, 512], [33, 760], [34, 1536], [9, 2048],
 
 /// N, K of one row with its norm: one for each kernel of `norm_gemv.cu`.
 const ROWS: [[usize; 2]; 3] = [[65, 512], [33, 760], [34, 1536]];
+
+/// V, K of a decode step's head: one for each kernel that can end a step, in one of the dtypes.
+const HEADS: [[usize; 2]; 3] = [[65, 512], [67, 760], [34, 1536]];
 
 /// N, K for the kernels of a large w.
 const TALL: [[usize; 2]; 2] = [[8193, 264], [8195, 520]];
@@ -83,6 +86,31 @@ pub fn add(list: &mut List) {
             let (x, norm) = (i.tensor(&[1, k])?, rms(i, k)?);
             let gate_up = Linear::new(i.tensor(&[2 * n, k])?, None);
             level5::norm_swiglu(&x, &norm, &gate_up)?.ok_or_else(no_kernel)
+        });
+    }
+    for [n, k] in HEADS {
+        // For more than 768 columns, only bf16 has a kernel that ends a step.
+        let dtypes = if k > 768 { &BOTH[1..] } else { &BOTH[..] };
+        list.kernel("head_pass", 5, dtypes, &format!("1×{n}×{k}"), move |i| {
+            let (x, norm) = (i.tensor(&[1, 1, k])?, rms(i, k)?);
+            let (head, position) = (Linear::new(i.tensor(&[n, k])?, None), i.u32s(vec![41])?);
+            let token = Tensor::zeros((1, 1), DType::U32, &i.device)?;
+            let scratch = i.u32s(vec![0; 4])?;
+            for token in [Some(token), None] {
+                let next = NextStep {
+                    position: position.clone(),
+                    token,
+                    scratch: scratch.clone(),
+                };
+                let pass = HeadPass {
+                    x: &x,
+                    norm: &norm,
+                    head: &head,
+                    next: &next,
+                };
+                level5::head_pass(&pass)?.ok_or_else(no_kernel)?;
+            }
+            Ok(())
         });
     }
 }

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
 mod errors;
+mod head_pass;
 mod level3_row;
 mod norm_gemv;
 mod oracle;

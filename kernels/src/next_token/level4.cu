@@ -7,9 +7,8 @@
 // thousand, and more blocks would need a second launch to compare their results. One SM's share of the
 // cache's bandwidth limits it.
 //
-// A logit and its index become one integer, the key, whose order is the wanted one: the float's bits, flipped
-// so that they sort as integers, above the index, flipped so that of equal logits the lowest index has the
-// largest key. The maximum key needs one reduction. The k-th largest is found digit by digit (radix select):
+// A logit and its index become one integer, the key, whose order is the wanted one (key.cuh): the maximum key needs one
+// reduction. The k-th largest is found digit by digit (radix select):
 // count how many keys have each value of the highest 8 bits, see which value the k-th key has, look at the next
 // 8 bits of those keys, and stop as soon as no more than 1024 keys are left: those are sorted. Mostly that is
 // after the first digit.
@@ -19,14 +18,12 @@
 // Compiled for sm_75 and sm_90: from sm_90 on, a launch of level 5's decode step may overlap with the one before.
 //
 // To be faster: share the logits out over several blocks, or take the maximum in the epilogue of
-// the matmul that makes them.
+// the matmul that makes them, as level 5 does in a decode step (linear/level5/next_step.cuh).
 //
 // Measured on an NVIDIA H200: next_token 10000 f32 at less than 1% of the memory bandwidth; see kernels/generated/next_token/level4.md.
 #include "common/overlap.cuh"
 #include "common/vector.cuh"
-#include "common/warp.cuh"
-
-typedef unsigned long long Key;
+#include "next_token/key.cuh"
 
 constexpr int THREADS = 1024;
 constexpr int DIGITS = 256; // values of 8 bits
@@ -47,23 +44,6 @@ __device__ __forceinline__ void each(const T *logits, unsigned vocab, F f) {
   }
 #pragma unroll 1
   for (unsigned i = whole + threadIdx.x; i < vocab; i += THREADS) f(widen(logits[i]), i);
-}
-
-// Ascending as integers where the logits ascend, and where they are equal the indices descend. NaN is above all.
-__device__ __forceinline__ Key key_of(float x, unsigned i) {
-  unsigned bits = __float_as_uint(x + 0.f); // -0 becomes +0
-  unsigned ordered = isnan(x) ? ~0u : (bits & 0x80000000u) ? ~bits : bits | 0x80000000u;
-  return Key(ordered) << 32 | ~i;
-}
-
-__device__ __forceinline__ unsigned index_of(Key key) { return ~unsigned(key); }
-
-__device__ __forceinline__ bool is_nan(Key key) { return unsigned(key >> 32) == ~0u; }
-
-__device__ __forceinline__ Key warp_max(Key key) {
-#pragma unroll
-  for (int d = WARP / 2; d > 0; d /= 2) key = max(key, __shfl_xor_sync(ALL_LANES, key, d));
-  return key;
 }
 
 // The maximum key of all; every thread gets it.

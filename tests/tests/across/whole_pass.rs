@@ -7,14 +7,17 @@ use kernels::launch::noted;
 use kernels::without::{self, Idea};
 use levels::{Costed, Level, OPS, Swap};
 use models::gnn::{self, GraphBatch};
+use models::lm::Logits;
 use models::random::RandomWeights;
 use models::{
-    CacheShape, Csr, EncoderPass, GraphPass, GraphTransformer, Heads, KvCache, Linear, Norm, Ops,
-    Result, Rope, Sampling, Segments, Weight, WholePass, for_each_op, presets,
+    CacheShape, Csr, EncoderPass, GraphPass, GraphTransformer, HeadPass, Heads, KvCache, Linear,
+    NextStep, Norm, Ops, Result, Rope, Sampling, Segments, Weight, WholePass, for_each_op, presets,
 };
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
-use tests::inputs::{Graphs, fresh_rng, graph_transformer, rng, uniform, vision_transformer};
+use tests::inputs::{
+    Graphs, fresh_rng, graph_transformer, language_model, rng, uniform, vision_transformer,
+};
 use tests::{difference, gpu, levels, skip, watchable};
 
 /// Level 1, with zeros for passes as a whole.
@@ -31,6 +34,11 @@ impl WholePass for Zeros {
 
     fn encoder_pass(&self, pass: &EncoderPass) -> candle_core::Result<Option<Tensor>> {
         pass.x.zeros_like().map(Some)
+    }
+
+    fn head_pass(&self, pass: &HeadPass) -> candle_core::Result<Option<Tensor>> {
+        let v = pass.head.weight.tensor().dim(0)?;
+        Tensor::zeros((1, 1, v), DType::F32, &Device::Cpu).map(Some)
     }
 }
 
@@ -90,6 +98,40 @@ fn a_level_is_asked_unless_its_ops_are_wanted() -> Result<()> {
     for ops in wrapped {
         assert_eq!(difference(&gnn.forward(&*ops, &graphs)?, &logits)?, 0.);
         assert_eq!(difference(&vit.forward(&*ops, &pixels)?, &classes)?, 0.);
+    }
+    Ok(())
+}
+
+/// The same of the end of a decode step.
+#[test]
+fn a_level_is_asked_to_end_a_step_unless_its_ops_are_wanted() -> Result<()> {
+    let level1 = levels().remove(0);
+    let zeros: Level = Arc::new(Zeros(level1.clone()));
+    let device = Device::Cpu;
+    let (model, ids) = (
+        language_model(1, &device)?,
+        Tensor::new(&[[3u32]], &device)?,
+    );
+    let caches = || model.new_caches(&*level1, 1, 4);
+    let expected = model.forward(&*level1, &ids, &mut caches()?, Logits::Last)?;
+    let swap: Level = Arc::new(Swap::new(zeros.clone(), "linear=1", OPS)?);
+    let costed: Level = Arc::new(Costed::new(zeros.clone()));
+    for (ops, is_asked) in [
+        (&zeros, true),
+        (&level1, false),
+        (&swap, false),
+        (&costed, false),
+    ] {
+        let next = NextStep {
+            position: Tensor::new(&[7u32], &device)?,
+            token: Some(ids.copy()?),
+            scratch: Tensor::zeros(4, DType::U32, &device)?,
+        };
+        let (logits, has_ended) = model.forward_step(&**ops, &ids, &mut caches()?, &next)?;
+        assert_eq!(has_ended, is_asked);
+        let of_ops = difference(&logits, &expected)? == 0.;
+        assert_eq!(of_ops, !is_asked);
+        assert_eq!(next.position.to_vec1::<u32>()?, [7]);
     }
     Ok(())
 }

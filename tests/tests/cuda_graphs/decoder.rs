@@ -2,9 +2,10 @@
 
 use candle_core::{DType, Tensor};
 use kernels::launch::chained;
+use kernels::without::{self, Idea};
 use levels::Level;
 use models::lm::Logits;
-use models::{LanguageModel, Sampling};
+use models::{LanguageModel, Ops, Sampling};
 use rand::RngExt;
 use replay::Decoder;
 use tests::inputs::{rng, tokens};
@@ -133,7 +134,61 @@ fn two_models_on_one_stream() -> models::Result<()> {
     ignore = "needs a GPU: build with --features cuda"
 )]
 fn a_greedy_text_is_chosen_on_the_device() -> models::Result<()> {
-    chosen_on_the_device(Sampling::greedy)
+    chosen_on_the_device(DType::F32, 8, Sampling::greedy)?;
+    chosen_on_the_device(DType::BF16, 16, Sampling::greedy)
+}
+
+/// The kernel of the head chooses the token and advances the position: two launches fewer, or one where the caller chooses,
+/// and the tokens of a chain without that idea and of level 1.
+#[test]
+#[cfg_attr(
+    not(feature = "cuda"),
+    ignore = "needs a GPU: build with --features cuda"
+)]
+fn a_step_ends_in_the_kernel_of_its_head() -> models::Result<()> {
+    let device = gpu()?;
+    let (ops, level1) = (level5(), levels::level(1).expect("level 1"));
+    for dtype in [DType::F32, DType::BF16] {
+        let model = language_model(8, dtype, &device)?;
+        let prompt = Tensor::new(&[[9u32, 8, 7]], &device)?;
+        let start = |ops: &dyn Ops| {
+            let mut caches = model.new_caches(ops, 1, 40)?;
+            let logits = model.forward(ops, &prompt, &mut caches, Logits::Last)?;
+            let token = ops.next_token(&logits.flatten_all()?, &mut Sampling::greedy())?;
+            Ok::<_, candle_core::Error>((caches, token))
+        };
+        let text = || {
+            let (caches, mut token) = start(&*ops)?;
+            let mut decoder = Decoder::choosing(&model, caches, &Sampling::greedy())?;
+            let mut tokens = vec![];
+            for _ in 0..20 {
+                token = decoder.next(&*ops, &model, token, &mut Sampling::greedy())?;
+                tokens.push(token);
+            }
+            let mut callers = Decoder::new(&model, start(&*ops)?.0, 1)?;
+            callers.read(&*ops, &model, &Tensor::new(&[[1u32]], &device)?)?;
+            let kernels = [&decoder, &callers].map(|d| d.kernels().max().unwrap_or(0));
+            Ok::<_, candle_core::Error>((tokens, kernels))
+        };
+        let (tokens, [chooses, advances]) = text()?;
+        without::set(&[Idea::HeadChoice]);
+        let without = text();
+        without::set(&[]);
+        let (expected, [with_both, with_one]) = without?;
+        assert_eq!(tokens, expected, "{dtype:?}");
+        assert_eq!((chooses + 2, advances + 1), (with_both, with_one));
+        assert_eq!(chooses, advances);
+        if dtype == DType::F32 {
+            let (mut caches, mut token) = start(&*level1)?;
+            for (step, &found) in tokens.iter().enumerate() {
+                let ids = Tensor::new(&[[token]], &device)?;
+                let logits = model.forward(&*level1, &ids, &mut caches, Logits::Last)?;
+                token = level1.next_token(&logits.flatten_all()?, &mut Sampling::greedy())?;
+                assert_eq!(found, token, "step {step}");
+            }
+        }
+    }
+    Ok(())
 }
 
 #[test]
@@ -142,8 +197,9 @@ fn a_greedy_text_is_chosen_on_the_device() -> models::Result<()> {
     ignore = "needs a GPU: build with --features cuda"
 )]
 fn a_drawn_text_is_the_hosts() -> models::Result<()> {
-    chosen_on_the_device(|| Sampling::new(0.8, Some(40), None, 11))?;
-    chosen_on_the_device(|| Sampling::new(1.5, Some(7), Some(0.9), 12))
+    let f32 = DType::F32;
+    chosen_on_the_device(f32, 1, || Sampling::new(0.8, Some(40), None, 11))?;
+    chosen_on_the_device(f32, 1, || Sampling::new(1.5, Some(7), Some(0.9), 12))
 }
 
 #[test]
@@ -205,10 +261,15 @@ fn a_decoder_refuses_what_it_was_not_recorded_for() -> models::Result<()> {
     Ok(())
 }
 
-fn chosen_on_the_device(sampling: impl Fn() -> Sampling) -> models::Result<()> {
+/// Texts that the recorded steps and the host choose, each from the same prompt: `rounds` of them.
+fn chosen_on_the_device(
+    dtype: DType,
+    rounds: usize,
+    sampling: impl Fn() -> Sampling,
+) -> models::Result<()> {
     let device = gpu()?;
     let (ops, mut recorded, mut host) = (level5(), sampling(), sampling());
-    let model = language_model(8, DType::F32, &device)?;
+    let model = language_model(8, dtype, &device)?;
     let prompt = Tensor::new(&[[9u32, 8, 7]], &device)?;
     let start = |sampling: &mut Sampling| {
         let mut caches = model.new_caches(&*ops, 1, 300)?;
@@ -216,15 +277,21 @@ fn chosen_on_the_device(sampling: impl Fn() -> Sampling) -> models::Result<()> {
         let token = ops.next_token(&logits.flatten_all()?, sampling)?;
         Ok::<_, candle_core::Error>((caches, token))
     };
-    let (caches, mut token) = start(&mut recorded)?;
+    let (caches, first) = start(&mut recorded)?;
     let mut decoder = Decoder::choosing(&model, caches, &recorded)?;
     let (mut eager, mut expected) = start(&mut host)?;
-    let steps = watched(297);
-    for step in 0..steps {
+    let (mut token, steps) = (first, watched(297));
+    for step in 0..rounds * steps {
+        if step > 0 && step % steps == 0 {
+            decoder.rewind(3)?;
+            eager.iter_mut().for_each(|cache| cache.rewind(3));
+            (token, expected) = (first, first);
+        }
         assert_eq!(token, expected, "step {step}");
         token = decoder.next(&*ops, &model, token, &mut recorded)?;
         let ids = Tensor::new(&[[expected]], &device)?;
-        let logits = model.forward(&*ops, &ids, &mut eager, Logits::Last)?;
+        // As in the recording, a chain: its rule picks the kernel of one row.
+        let logits = chained(|| model.forward(&*ops, &ids, &mut eager, Logits::Last))?;
         expected = ops.next_token(&logits.flatten_all()?, &mut host)?;
     }
     let next = decoder.next(&*ops, &model, token, &mut recorded);

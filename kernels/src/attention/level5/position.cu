@@ -3,7 +3,8 @@
 // Launch: one thread. In a chain (kernels/src/launch/chain.rs) the next step begins after the position is advanced.
 //
 // Prediction: what a launch costs, 0.7 µs in a graph, 0.6 µs in a chain. Outcome: book/chapters/level5.md.
-// To be faster: the last kernel of the step advances the position.
+// To be faster: the last kernel of the step advances the position, as the head of one sequence does
+// (linear/level5/next_step.cuh).
 //
 // Compiled for sm_75 and sm_90: from sm_90 on, a launch may overlap with the one before.
 #include "common/overlap.cuh"

@@ -63,10 +63,21 @@ impl Position {
         let advance = Launch::new(&MODULE, "position_advance_level5").block(1, 1, 1);
         let advance = advance.programmatic().read(&self.value).write(&self.value);
         advance.u32(tokens).launch()?;
+        self.note_launched(tokens);
+        Ok(())
+    }
+
+    /// The position as launches read it: (1) u32. After a launch that adds to it, the caller calls
+    /// [`note_launched`](Self::note_launched).
+    pub fn value(&self) -> &Tensor {
+        &self.value
+    }
+
+    /// Notes on the host that a launch adds `tokens`. A recorded launch adds them at each replay, not now.
+    pub fn note_launched(&self, tokens: usize) {
         if !is_recording() {
             self.note_advanced(tokens);
         }
-        Ok(())
     }
 
     /// Notes on the host that a replay has added `tokens`.

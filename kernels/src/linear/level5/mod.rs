@@ -7,7 +7,7 @@
 //! because cuBLASLt's GELU is the one with tanh, and this one has erf. On a CPU: level 4's panels, by one thread or by all.
 //!
 //! One row of x with its RMSNorm is one launch, [`norm_linear`] and [`norm_swiglu`]: a rule and no entry, because it saves a
-//! launch and is measured against two.
+//! launch and is measured against two. [`head_pass`] is the same launch at the end of a decode step. It saves two more.
 //!
 //! [`Call`] checks the operands, `registry.rs` lists the entries, and `run.rs` runs one: it is the one place that chooses
 //! between the CPU's loops and the launches.
@@ -33,7 +33,9 @@ use crate::matmul;
 pub use call::Call;
 use gemv_split::GemvSplit;
 use mma::Mma;
-pub use norm_gemv::{norm_linear, norm_swiglu};
+#[cfg(test)]
+pub(super) use norm_gemv::MODULE as NORM_GEMV;
+pub use norm_gemv::{head_pass, norm_linear, norm_swiglu};
 pub use registry::REGISTRY;
 use wgmma::Wgmma;
 

@@ -12,6 +12,7 @@
 //     waits for memory once. Level 4 goes through K in steps of two chunks, each of which waits.
 //   - The warps of an SM share x and g in L1: all of the GPU read the same 1 KB, and L2 answers one after the other. A head
 //     of 128,256 rows would read as many bytes of g from L2 as it has weights.
+//   - The head of a decode step also chooses the token and advances the position (next_step.cuh): two launches are gone.
 //   - R rows per warp: more in flight, and fewer warps that repeat the norm. A large w, such as the head's, has more.
 //
 // Prediction: one trip to memory, the shuffles and the launch: about 2 µs for w of a few MB, instead of 2.4 for the norm
@@ -24,18 +25,22 @@
 // Bytes moved: 4 or 2 times (N·K + N + 2·K + N), x and g mostly from L2. Launch: R rows of w per warp, WARPS warps per block.
 #include "common/overlap.cuh"
 #include "common/warp.cuh"
+#include "linear/level5/next_step.cuh"
 #include "linear/parameters.cuh"
 
 // One warp computes R elements of y. A row is at most CHUNKS chunks of 16 bytes per lane: lane l has chunks l, l + 32, …
-template <int CHUNKS, int R, int WARPS, class T, class Epilogue>
-__device__ __forceinline__ void norm_gemv(const T *x, const T *g, const T *w, Epilogue epilogue, T *y, unsigned n,
-                                          unsigned k, float inverse_k, float eps) {
+template <int CHUNKS, int R, int WARPS, class T, class Epilogue, class Step>
+__device__ __forceinline__ void norm_gemv(const T *x, const T *g, const T *w, Epilogue epilogue, T *y, Step step,
+                                          unsigned n, unsigned k, float inverse_k, float eps) {
   constexpr int PER_CHUNK = PER_16_BYTES<T>, ROWS = Epilogue::GATED ? 2 * R : R;
   // A gated kernel has the most weights of a block. In bf16 it is faster when the next kernel's do not arrive with them.
   constexpr bool EARLY = !Epilogue::GATED || sizeof(T) == 4;
   if (EARLY) let_next_start();
   unsigned column = (blockIdx.x * WARPS + threadIdx.x / WARP) * R;
-  if (column >= n) return;
+  // A block that chooses has a barrier at its end. Its warps past the last column repeat that one.
+  bool chooses = false;
+  if constexpr (Step::CAN_CHOOSE) chooses = step.token;
+  if (column >= n && !chooses) return;
   auto load_row = [&](auto load, const T *row, uint4(&chunks)[CHUNKS]) {
 #pragma unroll
     for (int c = 0; c < CHUNKS; c++) {
@@ -75,42 +80,58 @@ __device__ __forceinline__ void norm_gemv(const T *x, const T *g, const T *w, Ep
   for (int j = 0; j < ROWS; j++) dots[j] = warp_sum(dots[j]) * scale;
 
   // Lane j writes element j.
+  Key key = 0;
 #pragma unroll
   for (int j = 0; j < R; j++)
-    if (lane_id() == j && column + j < n)
-      store(y + column + j, epilogue(dots[j], dots[ROWS - R + j], 0, column + j));
+    if (lane_id() == j && column + j < n) {
+      T element;
+      store(&element, epilogue(dots[j], dots[ROWS - R + j], 0, column + j));
+      y[column + j] = element;
+      if (chooses) key = key_of(widen(element), column + j);
+    }
+  if constexpr (Step::CAN_CHOOSE) {
+    step.advance();
+    if (chooses) step.template choose<WARPS>(key, n);
+  }
 }
 
-// A kernel of each epilogue, for rows of w of up to CHUNKS chunks per lane.
+// A kernel of each epilogue, for rows of w of up to CHUNKS chunks per lane. NORM_HEAD can end a decode step.
 #define NORM_LINEAR(NAME, T, CHUNKS, R, WARPS)                                                                       \
   extern "C" __global__ void __launch_bounds__(WARPS *WARP)                                                          \
       NAME(const T *x, const T *g, const T *w, const T *b, T *y, unsigned n, unsigned k, float inverse_k,            \
            float eps) {                                                                                              \
-    norm_gemv<CHUNKS, R, WARPS>(x, g, w, Bias<T>{b}, y, n, k, inverse_k, eps);                                       \
+    norm_gemv<CHUNKS, R, WARPS>(x, g, w, Bias<T>{b}, y, NoStep{}, n, k, inverse_k, eps);                             \
+  }
+#define NORM_HEAD(NAME, T, CHUNKS, R, WARPS)                                                                         \
+  extern "C" __global__ void __launch_bounds__(WARPS *WARP)                                                          \
+      NAME(const T *x, const T *g, const T *w, const T *b, T *y, unsigned *token, const unsigned *from,              \
+           unsigned *to, Key *largest, unsigned n, unsigned k, float inverse_k, float eps) {                         \
+    NextStep step{token, from, to, largest};                                                                         \
+    norm_gemv<CHUNKS, R, WARPS>(x, g, w, Bias<T>{b}, y, step, n, k, inverse_k, eps);                                 \
   }
 #define NORM_SWIGLU(NAME, T, CHUNKS, R, WARPS)                                                                       \
   extern "C" __global__ void __launch_bounds__(WARPS *WARP)                                                          \
       NAME(const T *x, const T *g, const T *w, T *y, unsigned n, unsigned k, float inverse_k, float eps) {           \
-    norm_gemv<CHUNKS, R, WARPS>(x, g, w, SwiGlu{}, y, n, k, inverse_k, eps);                                         \
+    norm_gemv<CHUNKS, R, WARPS>(x, g, w, SwiGlu{}, y, NoStep{}, n, k, inverse_k, eps);                               \
   }
 
 NORM_LINEAR(norm_linear_f32_level5_4, float, 4, 3, 4)
-NORM_LINEAR(norm_linear_f32_level5_4_tall, float, 4, 4, 4)
+NORM_HEAD(norm_linear_f32_level5_4_tall, float, 4, 4, 4)
 NORM_SWIGLU(norm_swiglu_f32_level5_4, float, 4, 2, 4)
 
 NORM_LINEAR(norm_linear_f32_level5_6, float, 6, 2, 8)
-NORM_LINEAR(norm_linear_f32_level5_6_tall, float, 6, 4, 4)
+NORM_HEAD(norm_linear_f32_level5_6_tall, float, 6, 4, 4)
 NORM_SWIGLU(norm_swiglu_f32_level5_6, float, 6, 2, 4)
 
 NORM_LINEAR(norm_linear_f32_level5_12, float, 12, 1, 4)
 NORM_SWIGLU(norm_swiglu_f32_level5_12, float, 12, 1, 4)
 
-NORM_LINEAR(norm_linear_bf16_level5_2, bf16, 2, 3, 4)
+NORM_HEAD(norm_linear_bf16_level5_2, bf16, 2, 3, 4)
 NORM_SWIGLU(norm_swiglu_bf16_level5_2, bf16, 2, 3, 8)
 
 NORM_LINEAR(norm_linear_bf16_level5_3, bf16, 3, 3, 8)
-NORM_LINEAR(norm_linear_bf16_level5_3_tall, bf16, 3, 8, 4)
+NORM_HEAD(norm_linear_bf16_level5_3_tall, bf16, 3, 8, 4)
 NORM_SWIGLU(norm_swiglu_bf16_level5_3, bf16, 3, 2, 8)
 
-NORM_LINEAR(norm_linear_bf16_level5_8, bf16, 8, 2, 4)
+NORM_HEAD(norm_linear_bf16_level5_8, bf16, 8, 2, 4)
 NORM_SWIGLU(norm_swiglu_bf16_level5_8, bf16, 8, 1, 4)
