@@ -25,7 +25,7 @@ pub enum Idea {
     LoadsInFlight,
     /// RMSNorm in the prologue of the GEMV of one row. Without it, a launch of its own.
     FusedNorm,
-    /// Rotation, append and attention of a decode step in one launch of clusters. Without it, two or three launches.
+    /// Rotation, append and attention of a decode step in one launch, of clusters or not. Without it, two or three launches.
     OneLaunchAttention,
     /// All of a graph transformer in one launch. Without it, one launch or a few per op.
     GraphPass,
@@ -93,7 +93,7 @@ impl Idea {
             "candle" | "cublaslt" => Some(Self::Libraries),
             "rms_norm_level5" | "layer_norm_level5" => Some(Self::NarrowNorms),
             "linear_level5_row_gemv" => Some(Self::LoadsInFlight),
-            "attention_step_cluster" => Some(Self::OneLaunchAttention),
+            "attention_step_cluster" | "attention_step_split" => Some(Self::OneLaunchAttention),
             "attention_level5" | "linear_bf16_level5_128x192" | "linear_bf16_level5_128x128" => {
                 Some(Self::Wgmma)
             }
@@ -172,7 +172,7 @@ mod tests {
         };
         assert_eq!(
             Idea::ALL.map(of),
-            [0, 0, 5, 3, 3, 2, 1, 0, 1, 0, 0, 0, 0],
+            [0, 0, 5, 3, 3, 2, 1, 0, 2, 0, 0, 0, 0],
             "{names:?}"
         );
         let mut of_level_4 = names.iter().filter(|name| name.contains("level4"));

@@ -1,10 +1,12 @@
 //! The keys and values of one layer, written in place.
 
 use std::any::Any;
+use std::sync::OnceLock;
 
 use candle_core::{DType, Device, Result, Tensor};
 
 use super::cpu::Slots;
+use crate::cuda_graph::is_recording;
 use crate::element::{Element, no_kernel};
 use crate::error::mismatch;
 use crate::launch::on_cpu;
@@ -26,7 +28,11 @@ pub struct Cache {
     /// Dtype of keys and values.
     pub dtype: DType,
     store: Store,
+    tickets: OnceLock<Tensor>,
 }
+
+/// Counters for each key head of each sequence: a launch whose blocks join their parts has one for each row of its grid.
+pub(super) const TICKETS_PER_HEAD: usize = 64;
 
 enum Store {
     /// On a GPU, where kernels write to the memory of a tensor.
@@ -71,7 +77,26 @@ impl Cache {
             head_dim,
             dtype,
             store,
+            tickets: OnceLock::new(),
         })
+    }
+
+    /// Ticket counters in the memory of a GPU, [`TICKETS_PER_HEAD`] for each key head of each sequence: 0 between launches.
+    ///
+    /// # Errors
+    /// When there is no memory, or on the first call, if launches are being recorded: a replay would set the counters.
+    pub(super) fn tickets(&self) -> Result<&Tensor> {
+        if let Some(tickets) = self.tickets.get() {
+            return Ok(tickets);
+        }
+        if is_recording() {
+            let expected = "a step of this cache before the recording";
+            return Err(mismatch("tickets", expected, "none"));
+        }
+        let (keys, _) = self.tensors()?;
+        let count = self.batch * self.kv_heads * TICKETS_PER_HEAD;
+        let zeros = Tensor::zeros(count, DType::U32, keys.device())?;
+        Ok(self.tickets.get_or_init(|| zeros))
     }
 
     /// Keys and values on a GPU, both (B, Hkv, capacity, D).

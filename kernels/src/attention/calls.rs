@@ -70,6 +70,13 @@ const STEPS: [[usize; 6]; 7] = [
     [1, 270, 2, 2, 2, 128],
 ];
 
+/// The same for `step_split.cu`: one split; two, of which the last has new keys; five blocks of queries.
+const SPLIT_STEPS: [[usize; 6]; 3] = [
+    [2, 33, 2, 3, 1, 24],
+    [1, 127, 2, 4, 2, 64],
+    [1, 270, 2, 20, 2, 128],
+];
+
 pub fn add(list: &mut List) {
     for [batch, position, tokens, heads, kv_heads, d] in CAUSAL {
         let x = Shape {
@@ -96,9 +103,21 @@ pub fn add(list: &mut List) {
     }
     for step @ [batch, position, tokens, heads, kv_heads, d] in STEPS {
         let shape = format!("{batch}×{tokens} after {position}, {heads}/{kv_heads} heads of {d}");
-        list.kernel(CACHED, 5, &BOTH, &shape, move |i| decode(i, step, false));
+        list.kernel(CACHED, 5, &BOTH, &shape, move |i| decode(i, step, None));
         list.kernel("attention_step", 5, &BOTH, &shape, move |i| {
-            decode(i, step, true)
+            decode(
+                i,
+                step,
+                Some(|step| Ok(level5::attention_step_with_info(step)?.0)),
+            )
+        });
+    }
+    for step @ [batch, position, tokens, heads, kv_heads, d] in SPLIT_STEPS {
+        let shape = format!(
+            "in splits, {batch}×{tokens} after {position}, {heads}/{kv_heads} heads of {d}"
+        );
+        list.kernel("attention_step", 5, &BOTH, &shape, move |i| {
+            decode(i, step, Some(level5::step_split::launch))
         });
     }
     for shape @ [b, t, h, d] in TF32 {
@@ -144,12 +163,12 @@ fn append(
     rope(&q, &k, &v, &cos, &sin, cache, position)
 }
 
-/// A step whose position the device knows, in the launches of levels 3 and 4 or, `at_once`, in what the registry picks; the
-/// tokens before it are appended first, as a prompt is.
+/// A step whose position the device knows, `at_once` or in the launches of levels 3 and 4; the tokens before it are appended
+/// first, as a prompt is.
 fn decode(
     i: &mut Inputs,
     [batch, position, tokens, heads, kv_heads, d]: [usize; 6],
-    at_once: bool,
+    at_once: Option<level5::RunStep>,
 ) -> Result<()> {
     let capacity = position + tokens + 3;
     let mut inner = Cache::new(batch, capacity, kv_heads, d, i.dtype, &i.device)?;
@@ -168,8 +187,16 @@ fn decode(
     let Some(at) = cache.on_device(&next_q, position)? else {
         candle_core::bail!("heads of {d}: expected a position on the device, found none");
     };
-    if at_once {
-        level5::attention_step(&next_q, &next_k, &next_v, &cos, &sin, &at)?;
+    if let Some(run) = at_once {
+        let (q, k, v, cos, sin, cache) = (&next_q, &next_k, &next_v, &cos, &sin, &at);
+        run(&level5::Step {
+            q,
+            k,
+            v,
+            cos,
+            sin,
+            cache,
+        })?;
         return Ok(());
     }
     let q = rope::level5::rope_append_step(&next_q, &next_k, &next_v, &cos, &sin, &at)?;

@@ -54,7 +54,7 @@ pub(in crate::attention) const TARGET_KEYS_PER_SPLIT: usize = 256;
 
 /// Blocks from which on a longer cache gets longer splits instead of more of them. 512 are a few for each SM of a large
 /// GPU: all of it has work, and each further split is one more part to combine.
-const TARGET_BLOCKS: usize = 512;
+pub(in crate::attention) const TARGET_BLOCKS: usize = 512;
 
 /// How the keys of a launch are split over its blocks.
 pub(in crate::attention) struct KvSplit<'a> {

@@ -4,13 +4,15 @@
 //! - [`causal_attention`], of a prompt, at a position that the host knows: this level's kernels for tensor cores where they
 //!   can, otherwise level 4.
 //! - [`attention_step`], of a few queries, with the rotation and the append: the fastest of [`STEP_REGISTRY`], which are one launch
-//!   of clusters (`step_cluster.cu`), and the launches of `rope` and of [`causal_attention_step`] (`decode.cu`). Both read the
-//!   position from the device's memory, so that a recorded decode step can be repeated.
+//!   of clusters (`step_cluster.cu`), one launch of blocks on every GPU (`step_split.cu`), and the launches of `rope` and of
+//!   [`causal_attention_step`] (`decode.cu`). All read the position from the device's memory, so that a recorded decode step
+//!   can be repeated.
 
 pub(super) mod decode;
 mod position;
 mod step;
 mod step_cluster;
+pub(in crate::attention) mod step_split;
 pub mod tile_tf32x3;
 pub mod tile_wgmma;
 

@@ -2,7 +2,7 @@
 
 use candle_core::{Result, Tensor};
 
-use super::{PositionedCache, causal_attention_step, step_cluster};
+use super::{PositionedCache, causal_attention_step, step_cluster, step_split};
 use crate::attention::params::{Strides, strides};
 use crate::dispatch::{Entry, Facts, Layout, Op, Picked, Problem, Registry, Why};
 use crate::rope;
@@ -30,13 +30,18 @@ const LAUNCHES: &str = "attention_step_launches";
 pub type RunStep = fn(&Step) -> Result<Tensor>;
 
 /// Implementations of a decode step. Without a table the first that can run is picked: the cluster up to the keys for which it
-/// may be the fastest, where there are clusters.
+/// may be the fastest, where there are clusters, and otherwise the splits: one launch on every GPU.
 pub static STEP_REGISTRY: Registry<RunStep> = Registry {
     entries: &[
         Entry {
             name: step_cluster::KERNEL,
             can: step_cluster::can,
             run: step_cluster::launch,
+        },
+        Entry {
+            name: step_split::KERNEL,
+            can: step_split::can,
+            run: step_split::launch,
         },
         Entry {
             name: LAUNCHES,
