@@ -44,8 +44,8 @@ impl Llama3Scaling {
     pub fn apply(&self, theta: f64) -> f64 {
         let (low, high) = (self.low_freq_factor, self.high_freq_factor);
         let waves = self.original_max_position_embeddings as f64 * theta / TAU;
-        let kept = ((waves - low) / (high - low)).clamp(0., 1.);
-        theta * (kept + (1. - kept) / self.factor)
+        let weight = ((waves - low) / (high - low)).clamp(0., 1.);
+        theta * (weight + (1. - weight) / self.factor)
     }
 }
 

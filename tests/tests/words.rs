@@ -18,6 +18,7 @@ mod terms;
 #[path = "words/unsafe_code.rs"]
 mod unsafe_code;
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -86,16 +87,22 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|e| panic!("cannot read {}: {e}", path.display()))
 }
 
-/// Every `.rs` file under `folder`.
-fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
+/// Every file under `folder` with one of these extensions.
+fn files(folder: &Path, extensions: &[&str], found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
+        let is_wanted = |e: &OsStr| extensions.iter().any(|wanted| e == *wanted);
         if path.is_dir() {
-            rust_files(&path, found);
-        } else if path.extension().is_some_and(|e| e == "rs") {
+            files(&path, extensions, found);
+        } else if path.extension().is_some_and(is_wanted) {
             found.push(path);
         }
     }
+}
+
+/// Every `.rs` file under `folder`.
+fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
+    files(folder, &["rs"], found);
 }
 
 /// The same for each of these folders of the repository.
@@ -182,7 +189,13 @@ fn comments_say_what_an_item_is() {
     assert!(is_fragment("Of the launch.") && is_fragment("What is counted."));
     assert!(!is_fragment("Often.") && !is_fragment("Counts of the launch."));
     let mut faults = vec![];
-    for file in sources(&COMMENTS) {
+    let mut checked = sources(&COMMENTS);
+    let sources_of_rust = checked.len();
+    for folder in ["kernels/src", "kernels/worklogs"] {
+        files(&root().join(folder), &["cu", "cuh", "ptx"], &mut checked);
+    }
+    assert!(checked.len() > sources_of_rust + 100, "{checked:?}");
+    for file in checked {
         let path = file.strip_prefix(root()).unwrap().display();
         let lines = comments::lines(&read(&file)).into_iter();
         let fragments = lines.filter(|(_, text, _)| is_fragment(text));
