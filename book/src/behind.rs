@@ -102,7 +102,7 @@ mod tests {
             dtype: "f32".into(),
             host_us: host,
             device_us: Some(device),
-            graph_us: graph,
+            cuda_graph_us: graph,
             ..OpRow::default()
         }
     }
