@@ -44,6 +44,9 @@ impl Sampling {
     }
 
     /// Draws a token from `probabilities` (V), already divided by the temperature and normalised.
+    ///
+    /// # Errors
+    /// If there is no probability, one is not finite, or `top_k` is 0.
     pub fn draw(&mut self, probabilities: &[f32]) -> Result<u32> {
         finite(probabilities.iter().copied())?;
         let mut sorted: Vec<(u32, f32)> = (0u32..).zip(probabilities.iter().copied()).collect();
@@ -53,6 +56,9 @@ impl Sampling {
 
     /// Draws from tokens with their probabilities, most probable first, of equals the lower token first: all
     /// of them, or at least the `top_k` most probable.
+    ///
+    /// # Errors
+    /// If there is no probability, one is not finite, or `top_k` is 0.
     pub fn draw_from(&mut self, sorted: Vec<(u32, f32)>) -> Result<u32> {
         finite(sorted.iter().map(|&(_, p)| p))?;
         if self.top_k == Some(0) {
