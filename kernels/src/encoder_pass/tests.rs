@@ -219,7 +219,7 @@ fn a_pass_is_as_close_to_the_oracle_as_its_ops() -> Result<()> {
     not(feature = "cuda"),
     ignore = "needs a GPU: build with --features cuda"
 )]
-fn what_the_kernels_cannot_read_is_left_to_the_ops() -> Result<()> {
+fn operands_that_the_kernels_cannot_read_are_left_to_the_ops() -> Result<()> {
     let Some(device) = hopper("what the encoder pass refuses")? else {
         return Ok(());
     };
