@@ -135,7 +135,9 @@ mod tests {
             record.rows.push(row(workload, None, 1.));
             record.rows.push(row(workload, Some("dispatch"), 0.99));
             let of_graph = if workload == "decode" { 0.5 } else { 1.01 };
-            record.rows.push(row(workload, Some("cuda_graph"), of_graph));
+            record
+                .rows
+                .push(row(workload, Some("cuda_graph"), of_graph));
         }
         record
     }

@@ -213,7 +213,14 @@ fn comments_say_what_an_item_is() {
 #[test]
 fn names_of_tests_begin_with_a_subject() {
     let name = Regex::new(r"(?m)^\s*#\[test\]\s*(?:#\[.*\]\s*)*fn (\w+)").unwrap();
-    let folders = ["benches", "book", "crates", "exercises", "kernels", "levels"];
+    let folders = [
+        "benches",
+        "book",
+        "crates",
+        "exercises",
+        "kernels",
+        "levels",
+    ];
     let (mut checked, mut wrong) = (0, vec![]);
     for file in sources(&[&folders[..], &["models", "simt", "tests"]].concat()) {
         for found in name.captures_iter(&read(&file)) {

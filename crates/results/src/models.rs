@@ -24,7 +24,11 @@ pub struct Row {
     pub level: u8,
     /// Another framework and its mode: `pytorch_eager`, `pytorch_compile_max_autotune`; in an ablation level 5 without an
     /// idea: `without_overlap`.
-    #[serde(deserialize_with = "renamed", default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "renamed",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
     pub system: Option<String>,
     /// Whether the forward pass was one CUDA graph.
     #[serde(rename = "graph", default, skip_serializing_if = "std::ops::Not::not")]

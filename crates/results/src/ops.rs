@@ -195,7 +195,7 @@ impl OpResults {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpClock {
     /// Device time of calls in a CUDA graph.
-    Graph,
+    CudaGraph,
     /// Device time of single calls.
     Device,
     /// Host time of single calls.
@@ -210,7 +210,7 @@ impl OpClock {
             let mut rows = case.clone().into_iter();
             rows.all(|row| clock.has(row) || row.is_candle() && row.device_us.is_some())
         };
-        [Self::Graph, Self::Device]
+        [Self::CudaGraph, Self::Device]
             .into_iter()
             .find(|clock| all(*clock))
             .unwrap_or(Self::Host)
@@ -219,7 +219,7 @@ impl OpClock {
     /// Whether the row was timed by this clock.
     pub fn has(self, row: &OpRow) -> bool {
         match self {
-            Self::Graph => row.cuda_graph_us.is_some(),
+            Self::CudaGraph => row.cuda_graph_us.is_some(),
             Self::Device => row.device_us.is_some(),
             Self::Host => true,
         }
@@ -228,7 +228,7 @@ impl OpClock {
     /// The row's microseconds by this clock, or by the next one it has.
     pub fn us(self, row: &OpRow) -> f64 {
         match self {
-            Self::Graph => row.us(),
+            Self::CudaGraph => row.us(),
             Self::Device => row.device_us.unwrap_or(row.host_us),
             Self::Host => row.host_us,
         }
@@ -272,16 +272,16 @@ mod tests {
         assert_eq!((graph.us(), graph.beside(&both)), (1., (2., 2.)));
         assert_eq!(both.spread(), (2., 2.));
         let clock = |case: &[&OpRow]| OpClock::of(case.iter().copied());
-        assert_eq!(clock(&[&graph, &graph]), OpClock::Graph);
+        assert_eq!(clock(&[&graph, &graph]), OpClock::CudaGraph);
         assert_eq!(clock(&[&graph, &both]), OpClock::Device);
         assert_eq!(clock(&[&graph, &both, &host]), OpClock::Host);
         let naive = OpRow {
             level: "level1".into(),
             ..both.clone()
         };
-        assert_eq!(clock(&[&graph, &naive]), OpClock::Graph);
-        assert_eq!(OpClock::Graph.us(&naive), 2.);
-        assert!(!OpClock::Graph.has(&naive) && OpClock::Device.has(&naive));
+        assert_eq!(clock(&[&graph, &naive]), OpClock::CudaGraph);
+        assert_eq!(OpClock::CudaGraph.us(&naive), 2.);
+        assert!(!OpClock::CudaGraph.has(&naive) && OpClock::Device.has(&naive));
 
         let slow = OpRow {
             cuda_graph_us: Some(3.),
@@ -294,7 +294,7 @@ mod tests {
         };
         assert_eq!((slow.us(), slow.spread()), (3., (3., 3.)));
         assert_eq!((copy.us(), copy.spread()), (2., (2., 2.)));
-        assert_eq!(OpClock::Graph.us(&copy), 2.);
+        assert_eq!(OpClock::CudaGraph.us(&copy), 2.);
     }
 
     #[test]

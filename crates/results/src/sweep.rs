@@ -169,7 +169,10 @@ mod tests {
             ..SweepRow::default()
         };
         assert_eq!(row.key(), "lm.tiny.tokens128.f32.level4");
-        let row = SweepRow { cuda_graph: true, ..row };
+        let row = SweepRow {
+            cuda_graph: true,
+            ..row
+        };
         assert_eq!(row.key(), "lm.tiny.tokens128.f32.level4.graph");
         assert_eq!(row.variant(), "level 4 in a graph");
     }

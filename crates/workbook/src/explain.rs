@@ -264,7 +264,10 @@ mod tests {
                 assert!(text.contains(path), "{path}");
             }
             assert!(!text.contains("ANCHOR"), "{}", step.to);
-            assert_eq!(text.contains("a kernel for each dtype"), step.note.is_some());
+            assert_eq!(
+                text.contains("a kernel for each dtype"),
+                step.note.is_some()
+            );
             let code = text.rsplit_once("level").unwrap().1;
             let longest = code.lines().map(|line| line.chars().count()).max();
             assert!(longest.unwrap() <= 120, "{}", step.to);
