@@ -116,7 +116,7 @@ mod tests {
             preset: "tiny".into(),
             workload: workload.into(),
             level: if idea.is_none() { 5 } else { 0 },
-            graph: idea.is_none(),
+            cuda_graph: idea.is_none(),
             system: idea.map(|idea| format!("without_{idea}")),
             dtype: "bf16".into(),
             median_ms: 0.1 / speedup,
@@ -135,7 +135,9 @@ mod tests {
             record.rows.push(row(workload, None, 1.));
             record.rows.push(row(workload, Some("dispatch"), 0.99));
             let of_graph = if workload == "decode" { 0.5 } else { 1.01 };
-            record.rows.push(row(workload, Some("graph"), of_graph));
+            record
+                .rows
+                .push(row(workload, Some("cuda_graph"), of_graph));
         }
         record
     }
@@ -153,11 +155,11 @@ mod tests {
         let lines: Vec<&str> = text.lines().filter(|line| line.starts_with('|')).collect();
         assert_eq!(lines.len(), 4, "{text}");
         assert!(lines[2].starts_with("| all ideas | 100"), "{text}");
-        assert_eq!(lines[3], "| without graph | – | 2.00× |");
+        assert_eq!(lines[3], "| without CUDA graph | – | 2.00× |");
         assert!(text.contains("A GPU"), "{text}");
         let drawn = chart(&columns).unwrap();
         assert!(
-            drawn.contains("without graph") && drawn.contains("2.00×"),
+            drawn.contains("without CUDA graph") && drawn.contains("2.00×"),
             "{drawn}"
         );
         assert!(!drawn.contains("without dispatch"), "{drawn}");

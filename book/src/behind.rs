@@ -12,7 +12,7 @@ const LOSS: f64 = 1.05;
 const CLOCKS: [(OpClock, &str); 3] = [
     (OpClock::Host, "host, one call at a time"),
     (OpClock::Device, "device, one call at a time"),
-    (OpClock::Graph, "device, in a CUDA graph"),
+    (OpClock::CudaGraph, "device, in a CUDA graph"),
 ];
 
 /// A Markdown table with a row per clock: on how many of the shapes of `op` the fastest level is slower than the fastest
@@ -102,7 +102,7 @@ mod tests {
             dtype: "f32".into(),
             host_us: host,
             device_us: Some(device),
-            graph_us: graph,
+            cuda_graph_us: graph,
             ..OpRow::default()
         }
     }

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_simulator_claims_is_what_the_gpu_read() {
+    fn counts_of_the_simulator_are_those_of_the_gpu() {
         let text = expand("{{counters rms_norm}}", repository()).unwrap();
         let rows: Vec<&str> = text.lines().filter(|line| line.contains("<br>")).collect();
         assert_eq!(rows.len(), COUNTERS.len());

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_over_is_named() {
+    fn directives_that_are_left_over_are_named() {
         for (text, directive) in [
             ("a {{opz softmax on=cpu}} b", "{{opz softmax on=cpu}}"),
             ("a\n{{measure op.x.y\nb", "{{measure op.x.y"),

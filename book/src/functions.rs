@@ -136,7 +136,7 @@ impl B {
     }
 
     #[test]
-    fn what_is_not_there_or_not_clear() {
+    fn functions_that_are_missing_or_not_clear_are_errors() {
         for (directive, expected) in [
             (
                 "{{fn ops.rs rms_norm}}",

@@ -274,7 +274,7 @@ fn a_chart_that_is_drawn_stands_in_the_page() {
 }
 
 #[test]
-fn what_is_not_recorded_fails_the_build_by_name() {
+fn figures_that_are_not_recorded_fail_the_build_by_name() {
     let key = "{{measure lm.tiny.prefill.f32.level1 on=cpu}}";
     let expected = "expected a recorded row, found none of that key";
     let found = error(&format!("# One\n\nIn `code`: {key}"));

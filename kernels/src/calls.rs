@@ -80,17 +80,30 @@ impl List {
         run: impl Fn(&Functions, &mut Inputs) -> Result<Tensor> + 'static,
     ) {
         let run = Rc::new(run);
-        // Level 5 picks its kernels from a table; each of them has a case of its own.
-        for level in functions().into_iter().filter(|of| of.level < 5) {
-            let run = run.clone();
-            self.kernel(function, level.level, &BOTH, shape, move |i| run(&level, i));
-        }
+        let of_level = run.clone();
+        self.edge(function, shape, move |f, i| of_level(f, i));
         self.calls.extend(BOTH.map(|dtype| Call {
             function,
             name: format!("{function}, {}: {shape}", dtype.as_str()),
             dtype,
             run: run.clone(),
         }));
+    }
+
+    /// Adds a function that all levels have, on an input at an edge: the kernels of levels 3 and 4 run it, and no test
+    /// compares the results of levels, which may be NaN.
+    pub(crate) fn edge(
+        &mut self,
+        function: &'static str,
+        shape: &str,
+        run: impl Fn(&Functions, &mut Inputs) -> Result<Tensor> + 'static,
+    ) {
+        let run = Rc::new(run);
+        // Level 5 picks its kernels from a table; each of them has a case of its own.
+        for level in functions().into_iter().filter(|of| of.level < 5) {
+            let run = run.clone();
+            self.kernel(function, level.level, &BOTH, shape, move |i| run(&level, i));
+        }
     }
 
     /// Adds kernels of one level, on one shape, in these dtypes.
@@ -136,6 +149,19 @@ impl Inputs {
         let values: Vec<f32> = (0..len).map(|_| value()).collect();
         let tensor = Tensor::from_vec(values, shape, &Device::Cpu)?;
         tensor.to_dtype(self.dtype)?.to_device(&self.device)
+    }
+
+    /// The same, not aligned to 16 bytes: it begins at the second element of its memory.
+    pub(crate) fn misaligned(&mut self, shape: &[usize]) -> Result<Tensor> {
+        let len = shape.iter().product::<usize>();
+        self.tensor(&[len + 1])?.narrow(0, 1, len)?.reshape(shape)
+    }
+
+    /// The same, with NaN as its first element.
+    pub(crate) fn with_nan(&mut self, shape: &[usize]) -> Result<Tensor> {
+        let len = shape.iter().product::<usize>();
+        let nan = Tensor::new(&[f32::NAN], &self.device)?.to_dtype(self.dtype)?;
+        Tensor::cat(&[nan, self.tensor(&[len - 1])?], 0)?.reshape(shape)
     }
 
     /// Numbers below `end`.

@@ -12,7 +12,7 @@ pub enum Idea {
     /// The measured tables. Without them, the first kernel of the registry that can run.
     Dispatch,
     /// A forward pass as one CUDA graph. The program that runs the model decides about it.
-    Graph,
+    CudaGraph,
     /// f32 on tensor cores, as three TF32 products. Without it, FMA in f32.
     Tf32x3,
     /// Hopper's tensor cores, fed by TMA. Without them, `mma.sync`.
@@ -44,7 +44,7 @@ impl Idea {
     /// All ideas, those of whole passes first.
     pub const ALL: [Self; 13] = [
         Self::Dispatch,
-        Self::Graph,
+        Self::CudaGraph,
         Self::Tf32x3,
         Self::Wgmma,
         Self::Libraries,
@@ -62,7 +62,7 @@ impl Idea {
     pub fn name(self) -> &'static str {
         match self {
             Self::Dispatch => "dispatch",
-            Self::Graph => "graph",
+            Self::CudaGraph => "cuda-graph",
             Self::Tf32x3 => "tf32x3",
             Self::Wgmma => "wgmma",
             Self::Libraries => "libraries",
@@ -146,7 +146,7 @@ mod tests {
         }
         let error = "Graph".parse::<Idea>().expect_err("no such name");
         assert!(
-            error.starts_with("expected one of dispatch, graph, "),
+            error.starts_with("expected one of dispatch, cuda-graph, "),
             "{error}"
         );
     }

@@ -84,7 +84,7 @@ fn large_gates_do_not_become_nan() -> Result<()> {
 }
 
 #[test]
-fn what_it_cannot_take_is_named() -> Result<()> {
+fn operands_that_it_cannot_take_are_named() -> Result<()> {
     let x = Tensor::ones((2, 3), DType::F32, &Device::Cpu)?;
     for (gate, up, expected) in [
         (

@@ -66,7 +66,7 @@ fn races(kernel: &str) -> BTreeSet<&str> {
 }
 
 #[test]
-fn what_is_in_flight_is_left_alone() {
+fn registers_in_flight_are_left_alone() {
     let ops = Path::new(env!("CARGO_MANIFEST_DIR")).join("generated");
     for (file, kernels) in [
         ("attention/level5/tile_wgmma.sm_90a.ptx", 2),

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_named() {
+    fn a_swap_that_cannot_be_read_is_named() {
         for spec in ["", "linear", "linear=2,", "linear:2"] {
             let complaint = refusal(spec);
             assert!(

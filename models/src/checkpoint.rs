@@ -35,6 +35,9 @@ pub struct TensorFile {
 
 impl TensorFile {
     /// Reads `path` and checks its header against its length.
+    ///
+    /// # Errors
+    /// [`BadInput`] with what is wrong in the file.
     pub fn read(path: &Path) -> Result<Self, BadInput> {
         let bad = |found: String| BadInput::new(path.display(), "a safetensors file", found);
         check_length(path, bad)?;
@@ -55,6 +58,9 @@ impl TensorFile {
     }
 
     /// Refuses a tensor that is none of `known`, because nothing would read it.
+    ///
+    /// # Errors
+    /// [`BadInput`] with the first other tensor.
     pub fn only(&self, known: &[&str]) -> Result<(), BadInput> {
         let names = self.metadata.tensors().into_keys();
         match names.filter(|name| !known.contains(&&**name)).min() {
@@ -80,6 +86,9 @@ impl TensorFile {
     }
 
     /// The tensor in f32 on the CPU, every element finite.
+    ///
+    /// # Errors
+    /// If the tensor is missing, of another dtype, or has an element that is not finite.
     pub fn floats(&self, name: &str) -> crate::Result<Tensor> {
         let (info, bytes) = self.view(name)?;
         let dtype = match DType::try_from(info.dtype) {
@@ -103,6 +112,9 @@ impl TensorFile {
     }
 
     /// The tensor's shape and elements, which have to be `I64`, `I32` or `U32`.
+    ///
+    /// # Errors
+    /// [`BadInput`] if the tensor is missing or of another dtype.
     pub fn integers(&self, name: &str) -> Result<(Vec<usize>, Vec<i64>), BadInput> {
         let (info, bytes) = self.view(name)?;
         let (long, _) = bytes.as_chunks::<8>();
@@ -184,6 +196,9 @@ pub struct Checkpoint {
 
 impl Checkpoint {
     /// Opens `folder`/model.safetensors, or the shards that `folder`/model.safetensors.index.json names.
+    ///
+    /// # Errors
+    /// [`BadInput`] for a file that is missing or damaged, and for shards that differ from the index.
     pub fn open(folder: &Path) -> Result<Self, BadInput> {
         let single = folder.join("model.safetensors");
         let index = folder.join("model.safetensors.index.json");

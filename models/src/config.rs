@@ -19,11 +19,17 @@ pub struct ConfigFile {
 
 impl ConfigFile {
     /// Reads and parses `path`.
+    ///
+    /// # Errors
+    /// [`BadInput`] if the file cannot be read, or is no JSON object.
     pub fn read(path: &Path) -> Result<Self, BadInput> {
         Self::parse(path, &data::read_text_file(path, MAX_FILE)?)
     }
 
     /// Parses `text`, the content of `path`.
+    ///
+    /// # Errors
+    /// [`BadInput`] if `text` is no JSON object.
     pub fn parse(path: &Path, text: &str) -> Result<Self, BadInput> {
         let root: Value = data::unique_keys(text.as_bytes())
             .and_then(|()| serde_json::from_str(text))
@@ -51,6 +57,9 @@ impl ConfigFile {
     }
 
     /// A positive integer, up to [`MAX_SIZE`].
+    ///
+    /// # Errors
+    /// [`BadInput`] if it is absent or another value.
     pub fn size(&self, key: &str) -> Result<usize, BadInput> {
         self.get(key)
             .and_then(Value::as_u64)
@@ -60,6 +69,9 @@ impl ConfigFile {
     }
 
     /// A positive integer, `default` when absent.
+    ///
+    /// # Errors
+    /// [`BadInput`] for another value.
     pub fn size_or(&self, key: &str, default: usize) -> Result<usize, BadInput> {
         match self.get(key) {
             None => Ok(default),
@@ -68,6 +80,9 @@ impl ConfigFile {
     }
 
     /// A finite number that is `valid`, which `expected` says in words.
+    ///
+    /// # Errors
+    /// [`BadInput`] for another value.
     pub fn number(
         &self,
         key: &str,
@@ -81,11 +96,17 @@ impl ConfigFile {
     }
 
     /// A positive number.
+    ///
+    /// # Errors
+    /// [`BadInput`] if it is absent or another value.
     pub fn positive(&self, key: &str) -> Result<f64, BadInput> {
         self.number(key, |x| x > 0., "a positive number")
     }
 
     /// A positive number, `default` when absent.
+    ///
+    /// # Errors
+    /// [`BadInput`] for another value.
     pub fn positive_or(&self, key: &str, default: f64) -> Result<f64, BadInput> {
         match self.get(key) {
             None => Ok(default),
@@ -94,6 +115,9 @@ impl ConfigFile {
     }
 
     /// The epsilon inside the square root of a norm, `default` when absent. A large one would make all channels zero.
+    ///
+    /// # Errors
+    /// [`BadInput`] for a value that is not positive or too large.
     pub fn epsilon_or(&self, key: &str, default: f64) -> Result<f64, BadInput> {
         match self.get(key) {
             None => Ok(default),
@@ -102,6 +126,9 @@ impl ConfigFile {
     }
 
     /// A truth value, `default` when absent.
+    ///
+    /// # Errors
+    /// [`BadInput`] for another value.
     pub fn flag_or(&self, key: &str, default: bool) -> Result<bool, BadInput> {
         match self.get(key) {
             None => Ok(default),
@@ -112,6 +139,9 @@ impl ConfigFile {
     }
 
     /// Refuses a value that is not implemented: `key` has to be absent, null, or `only`.
+    ///
+    /// # Errors
+    /// [`BadInput`] for another value.
     pub fn only(&self, key: &str, only: impl Into<Value>) -> Result<(), BadInput> {
         let only = only.into();
         match self.get(key) {
@@ -123,6 +153,9 @@ impl ConfigFile {
     }
 
     /// Refuses a value that is no object; it may be absent or null.
+    ///
+    /// # Errors
+    /// [`BadInput`] for another value.
     pub fn is_object(&self, key: &str) -> Result<(), BadInput> {
         match self.get(key) {
             Some(value) if !value.is_object() => Err(self.complain(key, "an object")),
@@ -131,6 +164,9 @@ impl ConfigFile {
     }
 
     /// Refuses a key that is not implemented: it has to be absent or null.
+    ///
+    /// # Errors
+    /// [`BadInput`] for a value.
     pub fn absent(&self, key: &str) -> Result<(), BadInput> {
         match self.get(key) {
             Some(_) => Err(self.complain(key, "null (nothing else is implemented)")),
@@ -139,6 +175,9 @@ impl ConfigFile {
     }
 
     /// Refuses a list with an element that is not implemented: each has to be `only`. It may be absent or null.
+    ///
+    /// # Errors
+    /// [`BadInput`] for another element.
     pub fn all(&self, key: &str, only: &str) -> Result<(), BadInput> {
         let is_only = |value: &Value| value == only;
         match self.get(key) {
@@ -151,6 +190,9 @@ impl ConfigFile {
     }
 
     /// Refuses what changes a model's answer and is not implemented. Each key may be absent, null or neutral.
+    ///
+    /// # Errors
+    /// [`BadInput`] with the first key of another value.
     pub fn no_variant(&self) -> Result<(), BadInput> {
         for key in [
             "quantization_config",
@@ -175,12 +217,18 @@ impl ConfigFile {
     }
 
     /// Checks `architectures` (or, without it, `model_type`) against the one that is implemented.
+    ///
+    /// # Errors
+    /// [`BadInput`] for another one, or none.
     pub fn architecture(&self, class: &str, model_type: &str) -> Result<(), BadInput> {
         self.one_architecture(&[(class, model_type)]).map(|_| ())
     }
 
     /// The class among `known`, pairs of a class and its `model_type`, that `architectures` (or, without it,
     /// `model_type`) names.
+    ///
+    /// # Errors
+    /// [`BadInput`] for another one, or none.
     pub fn one_architecture<'a>(&self, known: &[(&'a str, &str)]) -> Result<&'a str, BadInput> {
         let (list, kind) = (self.get("architectures"), self.get("model_type"));
         let is_named = |(class, model_type): &&(&str, &str)| match list {
@@ -203,6 +251,9 @@ impl ConfigFile {
     }
 
     /// Checks that `part` divides `whole`.
+    ///
+    /// # Errors
+    /// [`BadInput`] if it does not, or a size is missing.
     pub fn divides(&self, part: &str, whole: &str) -> Result<(), BadInput> {
         let (p, w) = (self.size(part)?, self.size(whole)?);
         if w % p != 0 {

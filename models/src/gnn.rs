@@ -57,6 +57,9 @@ pub struct Config {
 
 impl Config {
     /// Reads `config.json`; what is not implemented is refused by name.
+    ///
+    /// # Errors
+    /// [`BadInput`] with the key of the first value that is missing, wrong or not implemented.
     pub fn from_file(file: &ConfigFile) -> std::result::Result<Self, BadInput> {
         file.architecture("GraphTransformer", "graph_transformer")
             .or_else(|e| {
@@ -269,6 +272,9 @@ pub struct GraphTransformer {
 
 impl GraphTransformer {
     /// Loads the weights that `config` asks for; errors name the tensor.
+    ///
+    /// # Errors
+    /// If a weight is missing or of another shape.
     pub fn load(vb: VarBuilder, config: &Config) -> Result<Self> {
         let c = config.hidden_size;
         let block = |i| Block::load(vb.pp(LAYERS).pp(i), config);
@@ -305,6 +311,9 @@ impl GraphTransformer {
     }
 
     /// Graphs of N nodes in all → logits (G, classes)
+    ///
+    /// # Errors
+    /// The errors of `ops`.
     pub fn forward(&self, ops: &dyn Ops, batch: &GraphBatch) -> Result<Tensor> {
         if let Some(logits) = ops.graph_pass(&self.graph_pass(batch))? {
             return Ok(logits);

@@ -108,6 +108,9 @@ pub struct LanguageModel {
 
 impl LanguageModel {
     /// Loads the weights that `config` asks for; errors name the tensor.
+    ///
+    /// # Errors
+    /// If a weight is missing or of another shape.
     pub fn load(vb: VarBuilder, config: &Config) -> Result<Self> {
         let (v, c) = (config.vocab_size, config.hidden_size);
         let model = vb.pp("model");
@@ -154,6 +157,9 @@ impl LanguageModel {
     }
 
     /// One empty cache per block, for `batch` sequences of at most `capacity` tokens.
+    ///
+    /// # Errors
+    /// The errors of [`Ops::new_caches`].
     pub fn new_caches(&self, ops: &dyn Ops, batch: usize, capacity: usize) -> Result<Vec<KvCache>> {
         ops.new_caches(&CacheShape {
             layers: self.blocks.len(),
@@ -167,6 +173,9 @@ impl LanguageModel {
 
     /// ids (B, T) u32, which follow the tokens in the caches → logits (B, T, V), or (B, 1, V) for [`Logits::Last`]. Each
     /// layer has one cache.
+    ///
+    /// # Errors
+    /// If there is no token, or not one cache for each layer; the errors of `ops`, such as a full cache.
     pub fn forward(
         &self,
         ops: &dyn Ops,

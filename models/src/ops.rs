@@ -29,6 +29,9 @@ impl Heads {
 
     /// Cuts one matmul's result into heads, without a copy:
     /// y (B, T, (H + 2·Hkv)·D) → q (B, T, H, D), k and v (B, T, Hkv, D), views.
+    ///
+    /// # Errors
+    /// If y has another shape.
     pub fn split(self, y: &Tensor) -> Result<(Tensor, Tensor, Tensor)> {
         let (batch, t, _) = y.dims3()?;
         let (h, h_kv) = (self.num_heads, self.num_kv_heads);
@@ -42,6 +45,9 @@ impl Heads {
 
     /// The same for a result that ends with a skip connection:
     /// y (N, 4·H·D) → q, k, v (N, H, D) and skip (N, H·D), views.
+    ///
+    /// # Errors
+    /// If y has another shape.
     pub fn split_skip(self, y: &Tensor) -> Result<(Tensor, Tensor, Tensor, Tensor)> {
         let (n, h, d) = (y.dim(0)?, self.num_heads, self.head_dim);
         let heads = y.reshape((n, 4 * h, d))?;
@@ -91,6 +97,11 @@ impl CacheShape {
 /// `diff` of two levels is the lesson. All levels give the same answer. The function whose kernel runs opens a
 /// [`crate::trace::span`] with the kernel's name and level. What one launch computes beyond a method is in [`WholePass`],
 /// whose methods do have default bodies: a level without such a launch says nothing.
+///
+/// # Errors
+/// Each method returns an error if shapes, dtypes or devices of its operands do not fit, if a cache has no room or is
+/// another level's, and if the level's kernel cannot take the operands; then it names the kernel, what it expected and
+/// found, and a level that can. A launch that the device refuses is an error, too, which may come with a later call.
 pub trait Ops: WholePass + Send + Sync {
     /// 1 for naive candle ops, and so on; 0 for a learner's own level.
     fn level(&self) -> u8;

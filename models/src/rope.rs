@@ -44,13 +44,16 @@ impl Llama3Scaling {
     pub fn apply(&self, theta: f64) -> f64 {
         let (low, high) = (self.low_freq_factor, self.high_freq_factor);
         let waves = self.original_max_position_embeddings as f64 * theta / TAU;
-        let kept = ((waves - low) / (high - low)).clamp(0., 1.);
-        theta * (kept + (1. - kept) / self.factor)
+        let weight = ((waves - low) / (high - low)).clamp(0., 1.);
+        theta * (weight + (1. - weight) / self.factor)
     }
 }
 
 impl Rope {
     /// The angles in f32, as Hugging Face computes them, then rounded to `dtype`.
+    ///
+    /// # Errors
+    /// The errors of the device's memory.
     pub fn new(
         base: f64,
         head_dim: usize,
@@ -62,6 +65,9 @@ impl Rope {
     }
 
     /// The same with the frequencies scaled for a longer context.
+    ///
+    /// # Errors
+    /// The errors of the device's memory.
     pub fn scaled(
         base: f64,
         scaling: Option<&Llama3Scaling>,
@@ -88,6 +94,9 @@ impl Rope {
     }
 
     /// The angles of positions `start..start + len`, both (len, D/2).
+    ///
+    /// # Errors
+    /// If there are no angles for these positions.
     pub fn at(&self, start: usize, len: usize) -> Result<(Tensor, Tensor)> {
         Ok((
             self.cos.narrow(0, start, len)?,

@@ -44,6 +44,9 @@ impl Sampling {
     }
 
     /// Draws a token from `probabilities` (V), already divided by the temperature and normalised.
+    ///
+    /// # Errors
+    /// If there is no probability, one is not finite, or `top_k` is 0.
     pub fn draw(&mut self, probabilities: &[f32]) -> Result<u32> {
         finite(probabilities.iter().copied())?;
         let mut sorted: Vec<(u32, f32)> = (0u32..).zip(probabilities.iter().copied()).collect();
@@ -53,32 +56,35 @@ impl Sampling {
 
     /// Draws from tokens with their probabilities, most probable first, of equals the lower token first: all
     /// of them, or at least the `top_k` most probable.
+    ///
+    /// # Errors
+    /// If there is no probability, one is not finite, or `top_k` is 0.
     pub fn draw_from(&mut self, sorted: Vec<(u32, f32)>) -> Result<u32> {
         finite(sorted.iter().map(|&(_, p)| p))?;
         if self.top_k == Some(0) {
             bail!("sampling: expected a top_k of at least 1, found 0")
         }
-        let kept = self.keep(sorted);
-        let total: f64 = kept.iter().map(|&(_, p)| f64::from(p)).sum();
+        let candidates = self.keep(sorted);
+        let total: f64 = candidates.iter().map(|&(_, p)| f64::from(p)).sum();
         let mut left = self.uniform() * total;
-        for &(token, p) in &kept {
+        for &(token, p) in &candidates {
             left -= f64::from(p);
             if left < 0. {
                 return Ok(token);
             }
         }
-        Ok(kept[kept.len() - 1].0)
+        Ok(candidates[candidates.len() - 1].0)
     }
 
     /// The tokens that may be drawn, of those that are there.
     fn keep(&self, mut sorted: Vec<(u32, f32)>) -> Vec<(u32, f32)> {
         sorted.truncate(self.top_k.unwrap_or(sorted.len()));
         if let Some(top_p) = self.top_p {
-            let kept: f64 = sorted.iter().map(|&(_, p)| f64::from(p)).sum();
+            let total: f64 = sorted.iter().map(|&(_, p)| f64::from(p)).sum();
             let mut below = 0.;
             let reached = sorted.iter().position(|&(_, p)| {
                 below += f64::from(p);
-                below >= top_p * kept
+                below >= top_p * total
             });
             sorted.truncate(reached.map_or(sorted.len(), |i| i + 1));
         }

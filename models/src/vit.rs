@@ -55,6 +55,9 @@ pub struct Config {
 
 impl Config {
     /// Reads a Hugging Face `config.json`; what is not implemented is refused by name.
+    ///
+    /// # Errors
+    /// [`BadInput`] with the key of the first value that is missing, wrong or not implemented.
     pub fn from_file(file: &ConfigFile) -> std::result::Result<Self, BadInput> {
         file.architecture("ViTForImageClassification", "vit")?;
         file.only("hidden_act", "gelu")?;
@@ -187,6 +190,9 @@ pub struct VisionTransformer {
 
 impl VisionTransformer {
     /// Loads the weights that `config` asks for; errors name the tensor.
+    ///
+    /// # Errors
+    /// If a weight is missing or of another shape.
     pub fn load(vb: VarBuilder, config: &Config) -> Result<Self> {
         let (c, p) = (config.hidden_size, config.patch_size);
         let patches = config.patches_a_side().pow(2);
@@ -217,6 +223,9 @@ impl VisionTransformer {
     }
 
     /// pixels (B, 3, S, S) → logits (B, labels)
+    ///
+    /// # Errors
+    /// The errors of `ops`.
     pub fn forward(&self, ops: &dyn Ops, pixels: &Tensor) -> Result<Tensor> {
         let x = self.embed(ops, pixels)?; // (B, T, C)
         let x = match ops.encoder_pass(&self.encoder_pass(&x))? {
@@ -254,6 +263,9 @@ impl VisionTransformer {
     /// How much the class token of the last block looks at each patch, mean over heads: (B, patches).
     ///
     /// The attention of a level never leaves it, so the row is computed again from q and k.
+    ///
+    /// # Errors
+    /// The errors of `ops`.
     pub fn class_attention(&self, ops: &dyn Ops, pixels: &Tensor) -> Result<Tensor> {
         let last = self.blocks.len() - 1;
         let x = self.encode(ops, self.embed(ops, pixels)?, last)?;

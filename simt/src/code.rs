@@ -10,7 +10,7 @@ mod op;
 mod parts;
 
 use crate::ast::{Space, Type};
-use crate::error::Place;
+use crate::error::Location;
 pub use matrices::*;
 pub use op::*;
 pub use parts::*;
@@ -163,7 +163,7 @@ pub struct Step {
     /// The operation.
     pub op: Op,
     /// Location in the text and in the source.
-    pub place: Place,
+    pub location: Location,
     /// The opcode with its modifiers: `ld.global.f32`.
     pub form: String,
 }

@@ -4,14 +4,14 @@ use std::fmt;
 
 /// A line of the PTX text, and the source line it was compiled from, if the text names it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct Location {
     /// Line of the PTX text, from 1.
     pub line: u32,
     /// File and line of the last `.loc`.
     pub source: Option<(String, u32)>,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "line {}", self.line)?;
         match &self.source {
@@ -21,7 +21,7 @@ impl fmt::Display for Place {
     }
 }
 
-impl Place {
+impl Location {
     /// Describes the line of the source, or else of the PTX.
     pub(crate) fn words(&self) -> String {
         match &self.source {
@@ -46,20 +46,20 @@ pub enum Error {
         found: String,
     },
     /// A PTX instruction that this crate does not run.
-    #[error("{place}: `{form}` is not supported{why}")]
+    #[error("{location}: `{form}` is not supported{why}")]
     Unsupported {
         /// Location.
-        place: Place,
+        location: Location,
         /// The opcode with its modifiers.
         form: String,
         /// Empty, or `: ` and a reason.
         why: String,
     },
     /// A name that is undeclared, declared twice, or of another kind.
-    #[error("{place}: expected {expected}, found `{found}`")]
+    #[error("{location}: expected {expected}, found `{found}`")]
     Name {
         /// Location of the use.
-        place: Place,
+        location: Location,
         /// Description of a valid name.
         expected: String,
         /// The name.

@@ -104,7 +104,7 @@ mod parse;
 mod report;
 
 pub use case::{Argument, Case};
-pub use error::{Error, Place, Result};
+pub use error::{Error, Location, Result};
 pub use launches::{Launch, run};
 pub use machine::{Arg, Buffer, Dim, Options, Schedule, Watch};
 pub use report::{Access, Class, Counts, Finding, Line, Report, Step, Thread, Touched};

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::ast::Space;
-use crate::error::Place;
+use crate::error::Location;
 
 /// Classes of defects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -88,13 +88,13 @@ pub struct Finding {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let place = Place {
+        let location = Location {
             line: self.line,
             source: self.source.clone(),
         };
         write!(
             f,
-            "{place}: `{}`: {}: {}",
+            "{location}: `{}`: {}: {}",
             self.form, self.thread, self.what
         )?;
         match self.count {

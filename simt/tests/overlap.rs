@@ -78,7 +78,7 @@ const Z: usize = 2;
 const W: usize = 3;
 
 #[test]
-fn what_comes_after_the_wait_is_in_order() {
+fn accesses_after_the_wait_are_in_order() {
     let step = "TRIGGER; WAIT; READ; WRITE";
     assert_eq!(found(&[(step, X, Y), (step, Y, Z), (step, Z, X)]), []);
     let late = "WAIT; TRIGGER; READ; WRITE";

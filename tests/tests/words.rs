@@ -18,9 +18,11 @@ mod terms;
 #[path = "words/unsafe_code.rs"]
 mod unsafe_code;
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use regex::Regex;
 use terms::Terms;
 
 /// Guides that a person reads outside the book, and those whose folder's files are all guides.
@@ -86,16 +88,22 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|e| panic!("cannot read {}: {e}", path.display()))
 }
 
-/// Every `.rs` file under `folder`.
-fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
+/// Every file under `folder` with one of these extensions.
+fn files(folder: &Path, extensions: &[&str], found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
+        let is_wanted = |e: &OsStr| extensions.iter().any(|wanted| e == *wanted);
         if path.is_dir() {
-            rust_files(&path, found);
-        } else if path.extension().is_some_and(|e| e == "rs") {
+            files(&path, extensions, found);
+        } else if path.extension().is_some_and(is_wanted) {
             found.push(path);
         }
     }
+}
+
+/// Every `.rs` file under `folder`.
+fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
+    files(folder, &["rs"], found);
 }
 
 /// The same for each of these folders of the repository.
@@ -182,7 +190,13 @@ fn comments_say_what_an_item_is() {
     assert!(is_fragment("Of the launch.") && is_fragment("What is counted."));
     assert!(!is_fragment("Often.") && !is_fragment("Counts of the launch."));
     let mut faults = vec![];
-    for file in sources(&COMMENTS) {
+    let mut checked = sources(&COMMENTS);
+    let sources_of_rust = checked.len();
+    for folder in ["kernels/src", "kernels/worklogs"] {
+        files(&root().join(folder), &["cu", "cuh", "ptx"], &mut checked);
+    }
+    assert!(checked.len() > sources_of_rust + 100, "{checked:?}");
+    for file in checked {
         let path = file.strip_prefix(root()).unwrap().display();
         let lines = comments::lines(&read(&file)).into_iter();
         let fragments = lines.filter(|(_, text, _)| is_fragment(text));
@@ -193,6 +207,31 @@ fn comments_say_what_an_item_is() {
         faults.is_empty(),
         "comments that begin with Of or What:\n{faults}"
     );
+}
+
+/// `docs/STYLE.md`: a test's name begins with its subject.
+#[test]
+fn names_of_tests_begin_with_a_subject() {
+    let name = Regex::new(r"(?m)^\s*#\[test\]\s*(?:#\[.*\]\s*)*fn (\w+)").unwrap();
+    let folders = [
+        "benches",
+        "book",
+        "crates",
+        "exercises",
+        "kernels",
+        "levels",
+    ];
+    let (mut checked, mut wrong) = (0, vec![]);
+    for file in sources(&[&folders[..], &["models", "simt", "tests"]].concat()) {
+        for found in name.captures_iter(&read(&file)) {
+            checked += 1;
+            if found[1].starts_with("what_") || found[1].starts_with("of_") {
+                wrong.push(format!("{}: {}", file.display(), &found[1]));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(checked > 1000, "{checked} tests");
 }
 
 /// A stranger reads one page, and no more of it.

@@ -116,7 +116,7 @@ mod tests {
         /// x in,\n/// y out.\n#[inline]\npub fn cost(n: usize) {}\n\n/// Twice that.\npub fn big_cost() {}\n";
 
     #[test]
-    fn what_the_code_says_stands_in_the_page() {
+    fn the_page_states_the_contract_of_the_code() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("mod.rs"), MODULE).unwrap();
         let level = "/// y.\n///\n/// # Errors\n/// When it\n/// fails.\npub fn copy() {}\n";

@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_exercise_has_is_refused_with_the_files_name() {
+    fn wrong_values_are_refused_with_the_files_name() {
         let line = |replace, with| read_with(replace, with).unwrap_err().to_string();
         for (replace, with, expected) in [
             (

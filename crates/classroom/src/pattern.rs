@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_pattern_is_not_described() {
+    fn a_difference_without_a_pattern_is_not_described() {
         assert_eq!(of(at), "", "nothing is wrong");
         assert_eq!(wrong_where(|_, _| true), "");
         assert_eq!(

@@ -132,7 +132,7 @@ impl CudaGraphArgs {
             }
             Some(Switch::On) => Ok(true),
             None => {
-                let is_used = !trace && !Idea::Graph.is_left_out();
+                let is_used = !trace && !Idea::CudaGraph.is_left_out();
                 Ok(device.is_cuda() && ops.level() == 5 && is_used)
             }
         }

@@ -251,7 +251,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn what_a_killed_process_left_is_removed_after_a_day() {
+    fn files_of_a_killed_process_are_removed_after_a_day() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         for name in [".partial-aaaaaa", ".partial-bbbbbb", ".partial-mine", "old"] {

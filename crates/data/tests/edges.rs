@@ -112,7 +112,7 @@ fn a_missing_file_is_named() {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(edges in prop::collection::vec([0..1000_u32, 0..1000], 1..50)) {
+    fn edges_are_read_as_they_were_written(edges in prop::collection::vec([0..1000_u32, 0..1000], 1..50)) {
         let text: String = edges.iter().map(|[i, j]| format!("{i},{j}\n")).collect();
         let graph = read(&text).unwrap();
         let most = edges.iter().flatten().max().unwrap();

@@ -267,7 +267,7 @@ mod tests {
             assert_eq!(wrong(row(), |row| row.speedup = odd), "speedup");
             assert_eq!(wrong(op(), |row| row.host_us = odd), "host_us");
             assert_eq!(wrong(op(), |row| row.device_us = Some(odd)), "device_us");
-            assert_eq!(wrong(op(), |row| row.graph_us = Some(odd)), "graph_us");
+            assert_eq!(wrong(op(), |row| row.cuda_graph_us = Some(odd)), "graph_us");
             assert_eq!(wrong(op(), |row| row.cold_us = Some(odd)), "cold_us");
             assert_eq!(wrong(op(), |row| row.low_us = Some(odd)), "low_us");
             assert_eq!(wrong(op(), |row| row.high_us = Some(odd)), "high_us");

@@ -79,9 +79,9 @@ mod tests {
         for name in ["level2", "pytorch_compile", "copy"] {
             assert_eq!(cpu.label(name), spoken(name));
         }
-        let row = |level, graph| Row {
+        let row = |level, cuda_graph| Row {
             level,
-            graph,
+            cuda_graph,
             ..Row::default()
         };
         assert_eq!(row(3, false).label(&cpu), "level 3 (Rust twin)");

@@ -40,6 +40,7 @@ pub fn spoken(level: &str) -> String {
         .replace("pytorch", "PyTorch")
         .replace("pyg", "PyG")
         .replace("cusparse_spmm", "cuSPARSE SpMM")
+        .replace("cuda_graph", "CUDA graph")
         .replace('_', " ")
 }
 
@@ -177,6 +178,22 @@ mod tests {
             json.contains("\"schema\": 1") && !json.contains("driver") && !json.contains("notes")
         );
         assert_eq!(example().rows[0].key(), "linear.1x512x512.f32.level4");
+    }
+
+    /// Records keep the field `graph`, and older ones the idea's earlier name.
+    #[test]
+    fn rows_of_earlier_records_are_read() {
+        let row = |system: &str, graph: bool| -> models::Row {
+            let mut row = serde_json::to_value(models::Row::default()).unwrap();
+            row["system"] = system.into();
+            row["graph"] = graph.into();
+            serde_json::from_value(row).unwrap()
+        };
+        let without = row("without_graph", false);
+        assert_eq!(without.system.as_deref(), Some("without_cuda_graph"));
+        assert_eq!(without.variant(), "without CUDA graph");
+        assert_eq!(row("pyg", false).variant(), "PyG");
+        assert!(row("pyg", true).cuda_graph);
     }
 
     #[test]

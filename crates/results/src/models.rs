@@ -3,7 +3,7 @@
 mod best;
 mod others;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::figures::{self, Figures, Wrong};
 use crate::{Kind, Origin, Results, spoken};
@@ -24,11 +24,15 @@ pub struct Row {
     pub level: u8,
     /// Another framework and its mode: `pytorch_eager`, `pytorch_compile_max_autotune`; in an ablation level 5 without an
     /// idea: `without_overlap`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "renamed",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
     pub system: Option<String>,
     /// Whether the forward pass was one CUDA graph.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub graph: bool,
+    #[serde(rename = "graph", default, skip_serializing_if = "std::ops::Not::not")]
+    pub cuda_graph: bool,
     /// `f32` or `bf16`.
     pub dtype: String,
     /// Median time of a forward pass in milliseconds.
@@ -57,6 +61,15 @@ pub struct Row {
     /// The commit of the measurement, if it differs from the file's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
+}
+
+/// Reads a system. Records from before the idea was called `cuda-graph` have `without_graph`.
+fn renamed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let system = Option::<String>::deserialize(deserializer)?;
+    Ok(system.map(|name| match &*name {
+        "without_graph" => "without_cuda_graph".into(),
+        _ => name,
+    }))
 }
 
 /// The clock of a forward pass.
@@ -96,7 +109,7 @@ impl Row {
         if let Some(system) = &self.system {
             return spoken(system);
         }
-        let graph = if self.graph { " in a graph" } else { "" };
+        let graph = if self.cuda_graph { " in a graph" } else { "" };
         format!("level {}{graph}", self.level)
     }
 
@@ -118,13 +131,13 @@ impl Row {
             dtype,
             level,
             system,
-            graph,
+            cuda_graph,
             ..
         } = self;
         if let Some(system) = system {
             return format!("{model}.{preset}.{workload}.{dtype}.{system}");
         }
-        let graph = if *graph { ".graph" } else { "" };
+        let graph = if *cuda_graph { ".graph" } else { "" };
         format!("{model}.{preset}.{workload}.{dtype}.level{level}{graph}")
     }
 
@@ -203,7 +216,7 @@ impl Results {
         };
         match row.system {
             Some(_) => !self.rows.iter().any(faster),
-            None => !row.graph || Some(row.level) == highest,
+            None => !row.cuda_graph || Some(row.level) == highest,
         }
     }
 

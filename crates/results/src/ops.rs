@@ -23,8 +23,8 @@ pub struct OpRow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_us: Option<f64>,
     /// Median device time of one call in a CUDA graph, in microseconds, if it was recorded on a GPU.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub graph_us: Option<f64>,
+    #[serde(rename = "graph_us", default, skip_serializing_if = "Option::is_none")]
+    pub cuda_graph_us: Option<f64>,
     /// Median device time in microseconds of one call whose operands are not in the L2 cache, for
     /// memory-bound ops on a GPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,8 +79,8 @@ impl OpRow {
     /// counts: on an H200, large copies are slower in a graph, by half.
     fn in_graph(&self) -> Option<f64> {
         match (self.level.as_str(), self.device_us) {
-            ("copy", Some(device)) => self.graph_us.map(|graph| graph.min(device)),
-            _ => self.graph_us,
+            ("copy", Some(device)) => self.cuda_graph_us.map(|graph| graph.min(device)),
+            _ => self.cuda_graph_us,
         }
     }
 
@@ -95,7 +95,7 @@ impl OpRow {
     /// The 10% and 90% quantiles; both are the median if they were not recorded.
     pub fn spread(&self) -> (f64, f64) {
         let us = self.us();
-        if self.graph_us.is_some_and(|graph| us < graph) {
+        if self.cuda_graph_us.is_some_and(|graph| us < graph) {
             return (us, us); // a copy's that was not in the graph: the samples of that clock are not kept
         }
         (self.low_us.unwrap_or(us), self.high_us.unwrap_or(us))
@@ -151,7 +151,7 @@ impl Figures for OpRow {
         figures::times([
             ("host_us", Some(self.host_us)),
             ("device_us", self.device_us),
-            ("graph_us", self.graph_us),
+            ("graph_us", self.cuda_graph_us),
             ("cold_us", self.cold_us),
             ("low_us", self.low_us),
             ("high_us", self.high_us),
@@ -195,7 +195,7 @@ impl OpResults {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpClock {
     /// Device time of calls in a CUDA graph.
-    Graph,
+    CudaGraph,
     /// Device time of single calls.
     Device,
     /// Host time of single calls.
@@ -210,7 +210,7 @@ impl OpClock {
             let mut rows = case.clone().into_iter();
             rows.all(|row| clock.has(row) || row.is_candle() && row.device_us.is_some())
         };
-        [Self::Graph, Self::Device]
+        [Self::CudaGraph, Self::Device]
             .into_iter()
             .find(|clock| all(*clock))
             .unwrap_or(Self::Host)
@@ -219,7 +219,7 @@ impl OpClock {
     /// Whether the row was timed by this clock.
     pub fn has(self, row: &OpRow) -> bool {
         match self {
-            Self::Graph => row.graph_us.is_some(),
+            Self::CudaGraph => row.cuda_graph_us.is_some(),
             Self::Device => row.device_us.is_some(),
             Self::Host => true,
         }
@@ -228,7 +228,7 @@ impl OpClock {
     /// The row's microseconds by this clock, or by the next one it has.
     pub fn us(self, row: &OpRow) -> f64 {
         match self {
-            Self::Graph => row.us(),
+            Self::CudaGraph => row.us(),
             Self::Device => row.device_us.unwrap_or(row.host_us),
             Self::Host => row.host_us,
         }
@@ -266,25 +266,25 @@ mod tests {
         let host = row("1x2", "pytorch", 5., None);
         assert_eq!(both.beside(&host), (9., 5.));
         let graph = OpRow {
-            graph_us: Some(1.),
+            cuda_graph_us: Some(1.),
             ..both.clone()
         };
         assert_eq!((graph.us(), graph.beside(&both)), (1., (2., 2.)));
         assert_eq!(both.spread(), (2., 2.));
         let clock = |case: &[&OpRow]| OpClock::of(case.iter().copied());
-        assert_eq!(clock(&[&graph, &graph]), OpClock::Graph);
+        assert_eq!(clock(&[&graph, &graph]), OpClock::CudaGraph);
         assert_eq!(clock(&[&graph, &both]), OpClock::Device);
         assert_eq!(clock(&[&graph, &both, &host]), OpClock::Host);
         let naive = OpRow {
             level: "level1".into(),
             ..both.clone()
         };
-        assert_eq!(clock(&[&graph, &naive]), OpClock::Graph);
-        assert_eq!(OpClock::Graph.us(&naive), 2.);
-        assert!(!OpClock::Graph.has(&naive) && OpClock::Device.has(&naive));
+        assert_eq!(clock(&[&graph, &naive]), OpClock::CudaGraph);
+        assert_eq!(OpClock::CudaGraph.us(&naive), 2.);
+        assert!(!OpClock::CudaGraph.has(&naive) && OpClock::Device.has(&naive));
 
         let slow = OpRow {
-            graph_us: Some(3.),
+            cuda_graph_us: Some(3.),
             low_us: Some(3.),
             ..both.clone()
         };
@@ -294,7 +294,7 @@ mod tests {
         };
         assert_eq!((slow.us(), slow.spread()), (3., (3., 3.)));
         assert_eq!((copy.us(), copy.spread()), (2., (2., 2.)));
-        assert_eq!(OpClock::Graph.us(&copy), 2.);
+        assert_eq!(OpClock::CudaGraph.us(&copy), 2.);
     }
 
     #[test]

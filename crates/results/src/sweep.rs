@@ -22,8 +22,8 @@ pub struct SweepRow {
     /// Level, from 1 for naive candle ops.
     pub level: u8,
     /// Whether the forward pass was one CUDA graph.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub graph: bool,
+    #[serde(rename = "graph", default, skip_serializing_if = "std::ops::Not::not")]
+    pub cuda_graph: bool,
     /// `f32` or `bf16`.
     pub dtype: String,
     /// Median time of a forward pass in milliseconds.
@@ -49,16 +49,16 @@ impl SweepRow {
             size,
             dtype,
             level,
-            graph,
+            cuda_graph,
             ..
         } = self;
-        let graph = if *graph { ".graph" } else { "" };
+        let graph = if *cuda_graph { ".graph" } else { "" };
         format!("{model}.{preset}.{axis}{size}.{dtype}.level{level}{graph}")
     }
 
     /// `level 5`, `level 5 in a graph`
     pub fn variant(&self) -> String {
-        let graph = if self.graph { " in a graph" } else { "" };
+        let graph = if self.cuda_graph { " in a graph" } else { "" };
         format!("level {}{graph}", self.level)
     }
 }
@@ -169,7 +169,10 @@ mod tests {
             ..SweepRow::default()
         };
         assert_eq!(row.key(), "lm.tiny.tokens128.f32.level4");
-        let row = SweepRow { graph: true, ..row };
+        let row = SweepRow {
+            cuda_graph: true,
+            ..row
+        };
         assert_eq!(row.key(), "lm.tiny.tokens128.f32.level4.graph");
         assert_eq!(row.variant(), "level 4 in a graph");
     }

@@ -139,8 +139,8 @@ fn measure(model: Model, request: &Request, ideas: &[Idea], samples: usize) -> R
 fn load(model: Model, request: &Request, idea: Option<Idea>) -> Result<Vec<Variant>> {
     levels::check(&[levels::highest()], request.dtype, &request.device)?;
     let level = levels::level(levels::highest()).context("level 5")?;
-    let graph = idea != Some(Idea::Graph);
-    let workloads = job::load(model, request, &level, graph)?;
+    let cuda_graph = idea != Some(Idea::CudaGraph);
+    let workloads = job::load(model, request, &level, cuda_graph)?;
     let variant = |workload: Workload| Variant {
         idea,
         workload: Workload {
@@ -181,7 +181,7 @@ fn summary(variants: &[Variant], request: &Request) -> Vec<Row> {
             workload: variant.workload.name.clone(),
             level: if variant.idea.is_none() { 5 } else { 0 },
             system: variant.idea.map(name),
-            graph: variant.idea.is_none(),
+            cuda_graph: variant.idea.is_none(),
             dtype: request.dtype.as_str().into(),
             median_ms: ms.median,
             low_ms: ms.low,

@@ -29,7 +29,15 @@ struct Step {
     levels: &'static str,
     from: &'static str,
     to: &'static str,
+    /// Why this step does not begin at the file where the one before it ended.
+    note: Option<&'static str>,
 }
+
+/// Level 4 has two kernels of this op, and each step compares the one of its own dtype.
+const TWO_TILES: Option<&str> = Some(
+    "Level 4 has a kernel for each dtype. The step from level 3 leads to tile_f32, because both compute in f32 with FMA.\n\
+     This step begins at tile_mma, because both compute in bf16 on tensor cores.",
+);
 
 /// The ops that show the ideas of the levels, with the files that contain them.
 const STEPS: [Step; 6] = [
@@ -38,36 +46,42 @@ const STEPS: [Step; 6] = [
         levels: "3,4",
         from: "kernels/src/rms_norm/level3.cu",
         to: "kernels/src/rms_norm/level4.cu",
+        note: None,
     },
     Step {
         op: "rms_norm",
         levels: "4,5",
         from: "kernels/src/rms_norm/level4.cu",
         to: "kernels/src/rms_norm/level5.cu",
+        note: None,
     },
     Step {
         op: "linear",
         levels: "3,4",
         from: "kernels/src/linear/level3/linear.cu",
         to: "kernels/src/common/gemm/tile_f32.cuh",
+        note: None,
     },
     Step {
         op: "linear",
         levels: "4,5",
         from: "kernels/src/common/gemm/tile_mma.cuh",
         to: "kernels/src/linear/level5/wgmma_tile.cuh",
+        note: TWO_TILES,
     },
     Step {
         op: "attention",
         levels: "3,4",
         from: "kernels/src/attention/level3.cu",
         to: "kernels/src/attention/level4/tile_f32.cu",
+        note: None,
     },
     Step {
         op: "attention",
         levels: "4,5",
         from: "kernels/src/attention/level4/tile_mma.cu",
         to: "kernels/src/attention/level5/tile_wgmma.cu",
+        note: TWO_TILES,
     },
 ];
 
@@ -99,7 +113,7 @@ fn explained(step: &Step, width: usize) -> Result<String> {
     let [from, to] = [step.from, step.to].map(|path| -> Result<(String, String)> {
         let text = fs::read_to_string(files::find(path)?)?;
         let (header, code) = header_and_code(&text);
-        Ok((header, code.to_owned()))
+        Ok((header, without_anchors(code)))
     });
     let ((header_from, from), (header_to, to)) = (from?, to?);
     let (level_from, level_to) = step.levels.split_once(',').unwrap_or_default();
@@ -110,6 +124,9 @@ fn explained(step: &Step, width: usize) -> Result<String> {
     ] {
         let title = style(format!("Level {level}: {path}")).bold();
         writeln!(out, "{title}\n\n{header}")?;
+    }
+    if let Some(note) = step.note {
+        writeln!(out, "{note}\n")?;
     }
     let columns = columns(&from, &to, width);
     let heads = rows(
@@ -152,6 +169,16 @@ fn header_and_code(text: &str) -> (String, &str) {
         header,
         text[length.min(text.len())..].trim_start_matches('\n'),
     )
+}
+
+/// The code without the lines that mark excerpts of the book.
+fn without_anchors(code: &str) -> String {
+    let is_anchor = |line: &&str| {
+        let comment = line.trim_start().trim_start_matches('/').trim_start();
+        comment.starts_with("ANCHOR: ") || comment.starts_with("ANCHOR_END: ")
+    };
+    let lines = code.split_inclusive('\n');
+    lines.filter(|line| !is_anchor(line)).collect()
 }
 
 /// Two texts in two columns: `|` between lines that differ, `<` and `>` where only one side has a line.
@@ -236,6 +263,11 @@ mod tests {
             for path in [step.from, step.to] {
                 assert!(text.contains(path), "{path}");
             }
+            assert!(!text.contains("ANCHOR"), "{}", step.to);
+            assert_eq!(
+                text.contains("a kernel for each dtype"),
+                step.note.is_some()
+            );
             let code = text.rsplit_once("level").unwrap().1;
             let longest = code.lines().map(|line| line.chars().count()).max();
             assert!(longest.unwrap() <= 120, "{}", step.to);
@@ -259,6 +291,12 @@ mod tests {
             (header.as_str(), code),
             ("One.\n\nTwo.\n", "#include \"a\"\n")
         );
+    }
+
+    #[test]
+    fn lines_that_mark_excerpts_are_left_out() {
+        let code = "a\n  // ANCHOR: turns\nb\n// ANCHOR_END: turns\nint ANCHOR;";
+        assert_eq!(without_anchors(code), "a\nb\nint ANCHOR;");
     }
 
     #[test]

@@ -60,7 +60,7 @@ pub fn run(args: &SweepArgs) -> Result<()> {
 /// One size at one level.
 struct Contender {
     level: u8,
-    graph: bool,
+    cuda_graph: bool,
     job: Box<dyn Job>,
     ms: Vec<f64>,
 }
@@ -74,7 +74,7 @@ impl Timed for Contender {
 /// All sizes of one level.
 struct Variant {
     level: u8,
-    graph: bool,
+    cuda_graph: bool,
     sweeps: Vec<Sweep>,
 }
 
@@ -84,11 +84,11 @@ fn variants(model: Model, request: &Request) -> Result<Vec<Variant>> {
     for of_level in levels::able(request.dtype, &request.device) {
         let level = of_level.level();
         let in_graph = request.device.is_cuda() && level == levels::highest();
-        for graph in [false, true].into_iter().take(1 + usize::from(in_graph)) {
+        for cuda_graph in [false, true].into_iter().take(1 + usize::from(in_graph)) {
             variants.push(Variant {
                 level,
-                graph,
-                sweeps: sweep::load(model, request, &of_level, graph)?,
+                cuda_graph,
+                sweeps: sweep::load(model, request, &of_level, cuda_graph)?,
             });
         }
     }
@@ -119,7 +119,7 @@ fn measure(model: Model, request: &Request, samples: usize) -> Result<Vec<SweepR
                 what: what.clone(),
                 size,
                 level: contender.level,
-                graph: contender.graph,
+                cuda_graph: contender.cuda_graph,
                 dtype: request.dtype.as_str().into(),
                 median_ms: ms.median,
                 low_ms: ms.low,
@@ -151,7 +151,7 @@ fn next(variants: &mut [Variant]) -> Option<Next> {
         let Point { job, .. } = variant.sweeps[at].points.remove(0);
         Contender {
             level: variant.level,
-            graph: variant.graph,
+            cuda_graph: variant.cuda_graph,
             job,
             ms: vec![],
         }
@@ -170,7 +170,7 @@ fn sample(contenders: Vec<Contender>, samples: usize) -> Result<Vec<Contender>> 
     let mut ready = vec![];
     for mut contender in contenders {
         match warm_up(contender.job.as_mut()) {
-            Err(error) if contender.graph => {
+            Err(error) if contender.cuda_graph => {
                 data::note(format_args!(
                     "skipped: level {} in a graph: {error:#}",
                     contender.level

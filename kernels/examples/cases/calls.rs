@@ -1,5 +1,6 @@
 //! Calls of every op at levels 3 to 5: sizes below, at and beyond those of warps, vectors, tiles and blocks, rows
-//! that do not begin at a multiple of 16 bytes, and numbers that are small and large.
+//! that do not begin at a multiple of 16 bytes, and numbers that are small and large. All draw from one generator, so
+//! that a change here changes later operands. A new op has its edges in its own `calls.rs`, and nothing here.
 
 mod attention;
 mod graphs;

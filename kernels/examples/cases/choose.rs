@@ -24,7 +24,7 @@ enum Feature {
     /// An argument is null, or begins inside its buffer.
     Null(usize),
     Inside(usize),
-    /// The place of the largest of the floats that are listed.
+    /// The index of the largest of the floats that are listed.
     Greatest(usize, usize),
     /// A size of so many bits, with this rest by 16, in a launch with an argument that begins inside its buffer or
     /// without one: limits, and tails of vectors and of unrolled loops, lie between such.
@@ -115,25 +115,25 @@ fn features(case: &Case, report: &Report) -> Vec<Feature> {
     });
     let skipped = skipped(report).map(Some);
     let blocks = (0..3).map(|axis| (grid[axis] > 1).then_some(Feature::Blocks(axis)));
-    let args = case.args.iter().enumerate().map(|(place, arg)| match arg {
-        Argument::Null => Some(Feature::Null(place)),
-        Argument::Buffer { offset: 1.., .. } => Some(Feature::Inside(place)),
+    let args = case.args.iter().enumerate().map(|(index, arg)| match arg {
+        Argument::Null => Some(Feature::Null(index)),
+        Argument::Buffer { offset: 1.., .. } => Some(Feature::Inside(index)),
         _ => None,
     });
     let inside = |arg: &Argument| matches!(arg, Argument::Buffer { offset: 1.., .. });
     let shifted = case.args.iter().any(inside);
-    let sizes = case.args.iter().enumerate().map(|(place, arg)| {
+    let sizes = case.args.iter().enumerate().map(|(index, arg)| {
         let Argument::Scalar(Element::U32, size) = arg else {
             return None;
         };
         let bits = u64::BITS - size.leading_zeros();
-        Some(Feature::Size(place, bits, size % 16, shifted))
+        Some(Feature::Size(index, bits, size % 16, shifted))
     });
-    let greatest = case.args.iter().enumerate().map(|(place, arg)| {
+    let greatest = case.args.iter().enumerate().map(|(index, arg)| {
         let (element, list) = listed(arg)?;
         let value = |i: &usize| element.to_f64(list[*i]);
         let greatest = (0..list.len()).max_by(|a, b| value(a).total_cmp(&value(b)));
-        Some(Feature::Greatest(place, greatest?))
+        Some(Feature::Greatest(index, greatest?))
     });
     let chances = chances(case).map(Some);
     let is_cheap = report.total.warps <= CHEAP;

@@ -88,7 +88,7 @@ fn retiled(large: &Recorded, small: &Recorded) -> Option<Recorded> {
         op if op.starts_with("linear_gelu") => (4, 1),
         _ => (5, 1), // linear has a residual, too
     };
-    let size = |place: usize| match small.case.args.get(place) {
+    let size = |index: usize| match small.case.args.get(index) {
         Some(Argument::Scalar(_, bits)) => u32::try_from(*bits).ok(),
         _ => None,
     };

@@ -78,10 +78,10 @@ impl Layers {
     }
 }
 
-/// A place for prepared weights.
-type Place = OnceLock<Box<dyn std::any::Any + Send + Sync>>;
+/// Prepared weights, once they are made.
+type Prepared = OnceLock<Box<dyn std::any::Any + Send + Sync>>;
 
-fn pass<'a>(x: &'a Tensor, layers: &'a [Layers], prepared: &'a Place) -> EncoderPass<'a> {
+fn pass<'a>(x: &'a Tensor, layers: &'a [Layers], prepared: &'a Prepared) -> EncoderPass<'a> {
     EncoderPass {
         x,
         blocks: layers.iter().map(Layers::borrow).collect(),
@@ -187,8 +187,8 @@ fn a_pass_is_as_close_to_the_oracle_as_its_ops() -> Result<()> {
         }
         let exact = exact.flatten_all()?.to_vec1::<f64>()?;
         let ops = host(&ops)?;
-        let place = Place::new();
-        let (y, launches) = noted(|| poisoned(|| encoder_pass(&pass(&x, &layers, &place))));
+        let prepared = Prepared::new();
+        let (y, launches) = noted(|| poisoned(|| encoder_pass(&pass(&x, &layers, &prepared))));
         let y = y?.expect("a pass that the kernels compute");
         assert_eq!((y.dims(), y.dtype()), (x.dims(), DType::BF16));
         let y = host(&y)?;
@@ -206,7 +206,7 @@ fn a_pass_is_as_close_to_the_oracle_as_its_ops() -> Result<()> {
         assert_eq!(names, expected, "{what}");
 
         for _ in 0..5 {
-            let again = encoder_pass(&pass(&x, &layers, &place))?.expect("as before");
+            let again = encoder_pass(&pass(&x, &layers, &prepared))?.expect("as before");
             assert_eq!(host(&again)?, y, "{what}: the same bits every time");
         }
     }
@@ -219,29 +219,29 @@ fn a_pass_is_as_close_to_the_oracle_as_its_ops() -> Result<()> {
     not(feature = "cuda"),
     ignore = "needs a GPU: build with --features cuda"
 )]
-fn what_the_kernels_cannot_read_is_left_to_the_ops() -> Result<()> {
+fn operands_that_the_kernels_cannot_read_are_left_to_the_ops() -> Result<()> {
     let Some(device) = hopper("what the encoder pass refuses")? else {
         return Ok(());
     };
     let mut rng = rng();
     let mut layers = vec![Layers::random(&mut rng, &device)?];
     let x = random(&mut rng, &[1, TOKENS, C], (0., 1.))?.to_device(&device)?;
-    let refused = |x: &Tensor, layers: &[Layers], place: &Place| -> Result<()> {
-        let (y, launches) = noted(|| encoder_pass(&pass(x, layers, place)));
+    let refused = |x: &Tensor, layers: &[Layers], prepared: &Prepared| -> Result<()> {
+        let (y, launches) = noted(|| encoder_pass(&pass(x, layers, prepared)));
         assert!(y?.is_none() && launches.is_empty());
         Ok(())
     };
-    let place = Place::new();
-    refused(&Tensor::cat(&[&x, &x], 0)?, &layers, &place)?;
-    refused(&x.to_dtype(DType::F32)?, &layers, &place)?;
-    refused(&behind(&x)?, &layers, &place)?;
-    assert!(place.get().is_none(), "nothing was made for them");
-    assert!(encoder_pass(&pass(&x, &layers, &place))?.is_some());
+    let prepared = Prepared::new();
+    refused(&Tensor::cat(&[&x, &x], 0)?, &layers, &prepared)?;
+    refused(&x.to_dtype(DType::F32)?, &layers, &prepared)?;
+    refused(&behind(&x)?, &layers, &prepared)?;
+    assert!(prepared.get().is_none(), "nothing was made for them");
+    assert!(encoder_pass(&pass(&x, &layers, &prepared))?.is_some());
     layers[0].norm_after = Norm::Rms {
         weight: Tensor::ones(C, DType::BF16, &device)?,
         eps: EPS,
     };
-    refused(&x, &layers, &Place::new())
+    refused(&x, &layers, &Prepared::new())
 }
 
 #[test]
@@ -278,13 +278,13 @@ fn x_decides_whether_the_kernels_can() -> Result<()> {
 fn a_cpu_has_no_pass() -> Result<()> {
     let layers = [Layers::random(&mut rng(), &Device::Cpu)?];
     let x = Tensor::zeros((1, TOKENS, C), DType::BF16, &Device::Cpu)?;
-    let place = Place::new();
+    let prepared = Prepared::new();
     for device in devices() {
         if device.is_cpu() {
-            assert!(encoder_pass(&pass(&x, &layers, &place))?.is_none());
+            assert!(encoder_pass(&pass(&x, &layers, &prepared))?.is_none());
         }
     }
-    assert!(place.get().is_none());
+    assert!(prepared.get().is_none());
     Ok(())
 }
 
@@ -333,15 +333,15 @@ const CHANGES: [Change; 7] = [
 fn weights_decide_whether_the_kernels_can() -> Result<()> {
     let mut layers = [Layers::random(&mut rng(), &Device::Cpu)?];
     let x = Tensor::zeros((1, TOKENS, C), DType::BF16, &Device::Cpu)?;
-    let place = Place::new();
+    let prepared = Prepared::new();
     let can = |layers: &[Layers]| {
-        Ok::<_, candle_core::Error>(prepare(&pass(&x, layers, &place))?.is_some())
+        Ok::<_, candle_core::Error>(prepare(&pass(&x, layers, &prepared))?.is_some())
     };
     assert!(can(&layers)?);
     assert!(!can(&[])?, "no blocks");
     let other_heads = EncoderPass {
         num_heads: 2 * HEADS,
-        ..pass(&x, &layers, &place)
+        ..pass(&x, &layers, &prepared)
     };
     assert!(prepare(&other_heads)?.is_none());
     for (what, change) in CHANGES {

@@ -9,7 +9,7 @@ use crate::output;
 static MODULE: Module = module!("gelu/level4", sm_75, sm_80);
 
 /// Threads of a block.
-const THREADS: usize = 256;
+pub(super) const THREADS: usize = 256;
 
 /// x → y, on a GPU.
 pub(super) fn launch(x: &Tensor) -> Result<Tensor> {

@@ -6,7 +6,9 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::cpu::math::tests::erf_f64;
 use crate::output::poisoned;
-use crate::testing::{Expected, assert_close, cases, devices, host, rng, tolerance, uniform};
+use crate::testing::{
+    Expected, KernelFile, assert_close, cases, devices, host, rng, tolerance, uniform,
+};
 
 type Kernel = fn(&Tensor) -> Result<Tensor>;
 
@@ -104,4 +106,16 @@ fn other_dtypes_are_errors() -> Result<()> {
         assert!(error.to_string().contains("level 2 can"), "{error}");
     }
     Ok(())
+}
+
+#[test]
+fn launches_have_the_threads_of_the_kernels() {
+    let threads = super::level4_launch::THREADS;
+    for target in ["sm_75", "sm_80"] {
+        let file = KernelFile::read("gelu/level4", target);
+        assert_eq!(file.constant("BLOCK"), threads);
+        for entry in ["gelu_f32_level4", "gelu_bf16_level4"] {
+            assert_eq!(file.max_threads(entry), threads, "{entry}, {target}");
+        }
+    }
 }

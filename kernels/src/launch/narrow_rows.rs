@@ -30,6 +30,23 @@ impl Launch<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::KernelFile;
+
+    #[test]
+    fn sizes_are_those_of_the_kernels() {
+        for op in ["rms_norm", "layer_norm"] {
+            let file = KernelFile::read(&format!("{op}/level5"), "sm_75");
+            assert_eq!(file.constant("NARROW_ROW_THREADS"), THREADS);
+            for (lanes, chunks) in NARROW_ROW_VARIANTS {
+                for (dtype, of_cuda) in [("f32", "float"), ("bf16", "bf16")] {
+                    let entry = format!("{op}_{dtype}_level5_{lanes}x{chunks}");
+                    let line = format!("KERNEL({entry}, {of_cuda}, {lanes}, {chunks})");
+                    assert!(file.has_line(&line), "{line}");
+                    assert_eq!(file.max_threads(&entry), THREADS, "{entry}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn a_row_has_the_smallest_kernel_that_holds_it() {

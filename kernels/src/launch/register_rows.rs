@@ -61,6 +61,23 @@ impl Launch<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::KernelFile;
+
+    #[test]
+    fn sizes_are_those_of_the_kernels() {
+        for op in ["rms_norm", "layer_norm", "softmax"] {
+            let file = KernelFile::read(&format!("{op}/level4"), "sm_75");
+            let chunks = file.constant("CHUNKS_PER_THREAD");
+            assert_eq!(chunks * CHUNK, BYTES_PER_THREAD);
+            let threads = format!("{MAX_COLUMNS} / (CHUNKS_PER_THREAD * PER_16_BYTES<T>)");
+            assert_eq!(file.expression("MAX_ROW_THREADS"), threads);
+            for (dtype, size) in [("f32", 4), ("bf16", 2)] {
+                let entry = format!("{op}_{dtype}_level4");
+                let threads = register_threads(MAX_COLUMNS, size);
+                assert_eq!(file.max_threads(&entry), threads, "{entry}");
+            }
+        }
+    }
 
     #[test]
     fn rows_of_whole_chunks_fit_in_registers() {

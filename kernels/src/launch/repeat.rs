@@ -58,7 +58,7 @@ enum Value {
     Address(usize, u64),
 }
 
-/// The place of a tensor in f32: elements from the first one on.
+/// A view of a tensor in f32: elements from the first one on.
 #[derive(Debug, Serialize, Deserialize)]
 struct View {
     memory: usize,
@@ -163,7 +163,7 @@ impl Recording {
 
     /// The launches, and where they left `results`.
     pub fn ending_in(mut self, results: &[Tensor]) -> Sequence {
-        let place = |y: &Tensor| {
+        let view = |y: &Tensor| {
             let memory = self.find(y).filter(|_| y.dtype() == DType::F32)?;
             Some(View {
                 memory,
@@ -172,7 +172,7 @@ impl Recording {
                 strides: y.stride().to_vec(),
             })
         };
-        self.sequence.results = results.iter().map(place).collect();
+        self.sequence.results = results.iter().map(view).collect();
         self.sequence
     }
 }
@@ -342,20 +342,20 @@ impl Repeated<'_> {
         if elements > MOST_ELEMENTS || view.shape.len() != view.strides.len() {
             return None;
         }
-        let mut places = vec![view.start];
+        let mut offsets = vec![view.start];
         for (n, stride) in view.shape.iter().zip(&view.strides) {
             let along = |from: &usize| -> Vec<usize> {
-                let place = |i: usize| from.wrapping_add(i.wrapping_mul(*stride));
-                (0..*n).map(place).collect()
+                let offset = |i: usize| from.wrapping_add(i.wrapping_mul(*stride));
+                (0..*n).map(offset).collect()
             };
-            places = places.iter().flat_map(along).collect();
+            offsets = offsets.iter().flat_map(along).collect();
         }
-        let element = |place: &usize| {
-            let at = place.checked_mul(4)?;
+        let element = |offset: &usize| {
+            let at = offset.checked_mul(4)?;
             let bytes = bytes.get(at..at.checked_add(4)?)?;
             Some(f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
         };
-        let values = places.iter().map(element).collect::<Option<_>>()?;
+        let values = offsets.iter().map(element).collect::<Option<_>>()?;
         Some((&view.shape, values))
     }
 

@@ -4,7 +4,7 @@ use candle_core::{DType, Result};
 
 use crate::element::no_kernel;
 
-/// Sizes of a tile, and resources of the block that computes it: a `Tile` or an `MmaTile` of the `.cu`.
+/// Sizes of a tile, and resources of the block that computes it: an `FmaTile` or an `MmaTile` of the `.cu`.
 ///
 /// Tests compare them with the text of the `.cu` and with its PTX.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,8 +102,8 @@ pub(crate) mod tests {
         let template = template_of(cu, entry);
         let number = |i: usize| template[i].parse::<usize>().expect("a number");
         let (sizes, smem) = match template[0] {
-            // Tile<BM, BN, BK, TM, SLICES>
-            "Tile" => ((number(1), number(2)), 0),
+            // FmaTile<BM, BN, BK, TM, SLICES>
+            "FmaTile" => ((number(1), number(2)), 0),
             // MmaTile<MmaOp, BM, BN, BK, STAGES, …>
             "MmaTile" => {
                 let (m, n, k, stages) = (number(2), number(3), number(4), number(5));

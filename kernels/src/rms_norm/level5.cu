@@ -7,8 +7,7 @@
 //   short the row. Here CHUNKS_PER_LANE is a template parameter.
 // - Rows of 256 bytes and less are half a warp's; at level 4 its other half is idle.
 // - Level 4 also takes rows of several warps, and reserves four of a block's 16 barriers for them. A row of one warp
-//   needs none. (When the times of kernels/generated/rms_norm/level5.md were recorded, level 4 reserved all 16, and no
-//   more than four blocks shared an SM.)
+//   needs none.
 // - 1 / sqrt is rsqrt.approx, with an error of at most 2^-22.9 (PTX ISA): a few machine instructions. The root and the
 //   division of IEEE are many, one after the other, and nothing else can be done meanwhile.
 // The bytes are the same, and so are large tensors' times: those wait for memory.

@@ -12,13 +12,13 @@ static MODULE: Module = module!("segment_mean/level4", sm_75);
 static FALLBACK: Module = module!("segment_mean/fallback", sm_75);
 
 /// Threads of a block.
-const THREADS: usize = 256;
+pub(super) const THREADS: usize = 256;
 
 /// Lanes of a warp.
-const WARP: usize = 32;
+pub(super) const WARP: usize = 32;
 
 /// Channels in one load of a lane.
-const CHANNELS_PER_LOAD: usize = 4;
+pub(super) const CHANNELS_PER_LOAD: usize = 4;
 
 /// Nodes of a graph, on average, that one block sums.
 const NODES_PER_SPLIT: usize = 512;

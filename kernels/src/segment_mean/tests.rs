@@ -9,7 +9,7 @@ use simt::Options;
 use crate::launch::simulated;
 use crate::output::poisoned;
 use crate::testing::{
-    Expected, assert_close, cases, devices, host, pairwise, rng, tolerance, uniform,
+    Expected, KernelFile, assert_close, cases, devices, host, pairwise, rng, tolerance, uniform,
 };
 
 type Kernel = fn(&Tensor, &Segments) -> Result<Tensor>;
@@ -176,5 +176,23 @@ proptest! {
             compare(&mut rng, &graphs, [c, 0], DTYPES[usize::from(bf16)], &device)
                 .map_err(|e| TestCaseError::fail(e.to_string()))?;
         }
+    }
+}
+
+#[test]
+fn launches_have_the_constants_of_the_kernels() {
+    use super::level4_launch::{CHANNELS_PER_LOAD, THREADS, WARP};
+    let file = KernelFile::read("segment_mean/level4", "sm_75");
+    assert_eq!(file.constant("WARP"), WARP);
+    assert_eq!(file.constant("WARPS") * WARP, THREADS);
+    assert_eq!(file.constant("CHANNELS_PER_LOAD"), CHANNELS_PER_LOAD);
+    let fallback = KernelFile::read("segment_mean/fallback", "sm_75");
+    for dtype in ["f32", "bf16"] {
+        for kernel in ["segment_mean", "segment_mean_split", "segment_mean_join"] {
+            let entry = format!("{kernel}_{dtype}_level4");
+            assert_eq!(file.max_threads(&entry), THREADS, "{entry}");
+        }
+        let entry = format!("segment_mean_{dtype}_level4_fallback");
+        assert_eq!(fallback.max_threads(&entry), THREADS, "{entry}");
     }
 }

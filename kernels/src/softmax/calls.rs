@@ -8,4 +8,10 @@ pub fn add(list: &mut List) {
             (f.softmax)(&i.tensor(&[rows, c])?, 0.7)
         });
     }
+    list.edge("softmax", "3×64, misaligned", |f, i| {
+        (f.softmax)(&i.misaligned(&[3, 64])?, 0.7)
+    });
+    list.edge("softmax", "3×20 with a NaN", |f, i| {
+        (f.softmax)(&i.with_nan(&[3, 20])?, 0.7)
+    });
 }

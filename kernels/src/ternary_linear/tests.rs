@@ -10,7 +10,7 @@ use rand_chacha::ChaCha8Rng;
 use super::{Ternary, level4};
 use crate::output::poisoned;
 use crate::testing::{
-    Expected, assert_close, cases, devices, host, pairwise, rng, tolerance, uniform,
+    Expected, KernelFile, assert_close, cases, devices, host, pairwise, rng, tolerance, uniform,
 };
 
 type Kernel = fn(&Tensor, &Ternary) -> Result<Tensor>;
@@ -293,4 +293,23 @@ fn operands_that_do_not_fit_are_errors() -> Result<()> {
         assert!(message.contains("(…, 8), found [2, 9]"), "{message}");
     }
     Ok(())
+}
+
+#[test]
+fn launches_have_the_constants_of_the_kernels() {
+    for (stem, kernels) in [
+        ("lut", &["lut"][..]),
+        ("dp4a", &["dp4a", "quantize", "dp4a_tile"]),
+    ] {
+        let file = KernelFile::read(&format!("ternary_linear/level4/{stem}"), "sm_75");
+        let (warps, warp) = (file.constant("WARPS"), file.constant("WARP"));
+        assert_eq!(warps * warp, level4::THREADS, "{stem}");
+        assert_eq!(warps * file.constant("TN"), level4::ROWS, "{stem}");
+        for kernel in kernels {
+            for dtype in ["f32", "bf16"] {
+                let entry = format!("ternary_linear_{kernel}_{dtype}_level4");
+                assert_eq!(file.max_threads(&entry), level4::THREADS, "{entry}");
+            }
+        }
+    }
 }

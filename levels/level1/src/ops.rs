@@ -2,6 +2,8 @@
 //!
 //! A launch is one kernel of candle's on a GPU; a view launches none. Counts are for f32, RMSNorm and no biases: LayerNorm
 //! has 11 launches in place of 7, each bias adds one, and bf16 adds casts. cuBLAS adds one to a matmul that it splits along K.
+//!
+//! The functions return the errors of candle's operations, for operands whose shapes or dtypes do not fit.
 
 use candle_core::{D, DType, Result, Tensor, bail};
 use models::{

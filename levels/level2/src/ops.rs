@@ -2,6 +2,8 @@
 //!
 //! A launch is one kernel of candle's on a GPU; a view launches none. Counts are for f32 and no biases: each bias adds one,
 //! except in `patch_embed`, and cuBLAS adds one to a matmul that it splits along K.
+//!
+//! The functions return the errors of candle's operations, for operands whose shapes or dtypes do not fit.
 
 use std::sync::Arc;
 

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_is_of_the_tensors_that_are_given() -> Result<()> {
+    fn cached_patches_are_of_the_tensors_that_are_given() -> Result<()> {
         let zeros = |dims: &[usize]| Tensor::zeros(dims, DType::F32, &Device::Cpu);
         let patch = Linear::new(zeros(&[5, 3, 2, 2])?, Some(zeros(&[5])?));
         let class = zeros(&[1, 1, 5])?;

@@ -77,8 +77,8 @@ fn empty(facts: &Facts) -> Result<Table> {
 /// `earlier`, with the rules of `newer` in place of its own for these operations, and its date, driver and version. No rule
 /// holds for two operations, so it does not matter that these come last.
 fn with_rules_of(earlier: Table, newer: Table, ops: &[Op]) -> Table {
-    let kept = earlier.rules.into_iter().filter(|r| !ops.contains(&r.op));
-    let rules = kept.chain(newer.rules).collect();
+    let others = earlier.rules.into_iter().filter(|r| !ops.contains(&r.op));
+    let rules = others.chain(newer.rules).collect();
     Table { rules, ..newer }
 }
 

@@ -9,7 +9,8 @@
 //!
 //! ```text
 //! cargo run --release -p simt --example mutate -- --sample 25 --json simt/mutants.json \
-//!     --equivalent simt/equivalent-mutants.json $(find kernels -name '*.ptx' ! -name '*.sm_90a.ptx' | sort)
+//!     --commit $(git rev-parse HEAD) --equivalent simt/equivalent-mutants.json \
+//!     $(find kernels/src kernels/generated -name '*.ptx' ! -name '*.sm_90a.ptx' | sort)
 //! ```
 //!
 //! Exit code: 0 if each mutant is killed or known to be equivalent, 1 if others survive, 2 for bad input.
@@ -47,8 +48,11 @@ struct Options {
     #[arg(long)]
     equivalent: Option<PathBuf>,
     /// Write the counts as JSON
-    #[arg(long)]
+    #[arg(long, requires = "commit")]
     json: Option<PathBuf>,
+    /// The commit of the files, which the JSON says
+    #[arg(long)]
+    commit: Option<String>,
     /// Also print what killed each mutant
     #[arg(long, short)]
     verbose: bool,
@@ -86,7 +90,7 @@ fn run(options: &Options) -> Result<usize, String> {
         }
         results.push(result);
     }
-    let totals = Totals::new(&results);
+    let totals = Totals::new(&results, options.commit.clone());
     println!("\n{}", table::operators(&totals));
     print!("{}", table::survivors(&results));
     if let Some(path) = &options.json {

@@ -82,6 +82,8 @@ impl Tally {
 /// The totals in JSON.
 #[derive(Debug, Serialize)]
 pub struct Totals {
+    /// The commit of the files.
+    pub commit: Option<String>,
     pub all: Tally,
     /// Share of non-equivalent mutants that were killed.
     pub share_killed: f64,
@@ -111,7 +113,7 @@ pub struct Survivor {
 
 impl Totals {
     /// Totals over all files.
-    pub fn new(results: &[FileResult]) -> Self {
+    pub fn new(results: &[FileResult], commit: Option<String>) -> Self {
         let all = || results.iter().flat_map(|file| &file.mutants);
         let tally = Tally::of(all());
         let operator = |name: &str| Row {
@@ -123,6 +125,7 @@ impl Totals {
             tally: Tally::of(file.mutants.iter()),
         };
         Self {
+            commit,
             all: tally,
             share_killed: tally.killed(),
             operators: OPERATORS.iter().map(|o| operator(o.name)).collect(),

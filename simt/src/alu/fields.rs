@@ -41,8 +41,8 @@ fn extract(ty: Type) -> Option<Alu> {
 #[inline(always)]
 fn extract_unsigned(a: u64, at: u32, n: u32) -> u64 {
     let (at, n) = (at & 0xff, n & 0xff);
-    let moved = if at < 64 { a >> at } else { 0 };
-    moved & ones(n)
+    let shifted = if at < 64 { a >> at } else { 0 };
+    shifted & ones(n)
 }
 
 /// `bfe`, signed. A field that ends beyond the last bit is filled with that bit, the sign; an empty field is
@@ -50,10 +50,10 @@ fn extract_unsigned(a: u64, at: u32, n: u32) -> u64 {
 #[inline(always)]
 fn extract_signed(a: i64, at: u32, n: u32, last: u32) -> i64 {
     let (at, n) = (at & 0xff, n & 0xff);
-    let moved = a >> at.min(last);
+    let shifted = a >> at.min(last);
     // Shifting left and back right fills the high bits with copies of the field's top bit.
     let above = 64 - n.clamp(1, 64);
-    if n == 0 { 0 } else { moved << above >> above }
+    if n == 0 { 0 } else { shifted << above >> above }
 }
 
 /// `bfi f, a, b, at, n`: replaces the n bits of b from position `at` on by the low n bits of a.

@@ -91,11 +91,11 @@ impl<'a> Lowering<'a> {
             });
             self.guard = None;
         }
-        let (place, form) = (self.place.clone(), self.form.clone());
+        let (location, form) = (self.location.clone(), self.form.clone());
         let params = self.arguments(&function.params, call.arguments)?;
         let results = self.results(&function.returns, call.returns)?;
         self.inline_body(function, body, params, &results)?;
-        (self.place, self.form, self.guard) = (place, form, None);
+        (self.location, self.form, self.guard) = (location, form, None);
         for ((variable, binding), to) in function.returns.iter().zip(results).zip(call.returns) {
             self.give_back(variable, binding, to)?;
         }

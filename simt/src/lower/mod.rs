@@ -43,7 +43,7 @@ use std::collections::HashMap;
 
 use crate::ast::{Function, Module, Space};
 use crate::code::{Kernel, Op, Reg, Step};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Location, Result};
 
 use layout::Shared;
 use names::{Binding, Names};
@@ -56,9 +56,9 @@ pub fn kernel(module: &Module, name: &str) -> Result<Kernel> {
         .iter()
         .filter(|f| f.is_entry && f.name == name);
     let Some((entry, body)) = named.filter_map(|f| Some((f, f.body.as_deref()?))).next() else {
-        let (place, found) = (Place::default(), name.to_owned());
+        let (location, found) = (Location::default(), name.to_owned());
         return Err(Error::Name {
-            place,
+            location,
             expected: "a kernel of the module".into(),
             found,
         });
@@ -95,7 +95,7 @@ struct Lowering<'a> {
     /// For each inlined function, the label after it, where `ret` goes.
     returns: Vec<u32>,
     /// Location of the instruction being lowered.
-    place: Place,
+    location: Location,
     form: String,
     guard: Option<(Reg, bool)>,
 }
@@ -131,7 +131,7 @@ impl<'a> Lowering<'a> {
             labels: Vec::new(),
             calls: vec![&entry.name],
             returns: Vec::new(),
-            place: Place {
+            location: Location {
                 line: entry.line,
                 source: None,
             },
@@ -213,11 +213,11 @@ impl<'a> Lowering<'a> {
 
     /// Appends a step of the current instruction, under its guard.
     fn emit(&mut self, op: Op) {
-        let (place, form) = (self.place.clone(), self.form.clone());
+        let (location, form) = (self.location.clone(), self.form.clone());
         self.code.push(Step {
             guard: self.guard,
             op,
-            place,
+            location,
             form,
         });
     }
@@ -231,7 +231,7 @@ impl<'a> Lowering<'a> {
     /// The error of an unsupported instruction; `why` is empty or begins with `: `.
     fn unsupported(&self, why: &str) -> Error {
         Error::Unsupported {
-            place: self.place.clone(),
+            location: self.location.clone(),
             form: self.form.clone(),
             why: why.into(),
         }
@@ -240,7 +240,7 @@ impl<'a> Lowering<'a> {
     /// The error of an invalid name or other operand.
     fn wrong(&self, expected: &str, found: &str) -> Error {
         Error::Name {
-            place: self.place.clone(),
+            location: self.location.clone(),
             expected: expected.into(),
             found: found.into(),
         }

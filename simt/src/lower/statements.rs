@@ -2,7 +2,7 @@
 
 use crate::ast::{Instruction, Space, Statement, Type, Variable};
 use crate::code::{Named, Op};
-use crate::error::{Place, Result};
+use crate::error::{Location, Result};
 
 use super::names::Binding;
 use super::registers::Width;
@@ -62,7 +62,7 @@ impl<'a> Lowering<'a> {
         let source = own
             .or(places.first())
             .map(|&(file, line)| (file.to_owned(), line));
-        self.place = Place {
+        self.location = Location {
             line: instruction.line,
             source,
         };
@@ -94,7 +94,7 @@ impl<'a> Lowering<'a> {
 
     /// Records the location of a declaration.
     pub fn begin_variable(&mut self, variable: &Variable) {
-        self.place = Place {
+        self.location = Location {
             line: variable.line,
             source: None,
         };

@@ -167,11 +167,11 @@ impl Block<'_> {
             return false;
         };
         let (thread, pc) = (load.thread, load.pc);
-        let place = self.grid.kernel.code[pc as usize].place.words();
+        let location = self.grid.kernel.code[pc as usize].location.words();
         let at = self.shared_byte(at as u64);
         self.find(Class::Race, on.w, on.pc, lane, || {
             format!(
-                "{verb} at {at}, to which the bulk copy by {thread} in {place} is still in flight: nobody has waited at \
+                "{verb} at {at}, to which the bulk copy by {thread} in {location} is still in flight: nobody has waited at \
                  its mbarrier"
             )
         });
@@ -297,11 +297,11 @@ impl Block<'_> {
                 continue;
             };
             let (thread, pc) = (*thread, *pc);
-            let place = self.grid.kernel.code[pc as usize].place.words();
+            let location = self.grid.kernel.code[pc as usize].location.words();
             let at = self.shared_byte(at as u64);
             self.find(Class::Race, on.w, on.pc, lane, || {
                 format!(
-                    "writes {at}, which the bulk copy by {thread} in {place} may still read: the thread did not wait \
+                    "writes {at}, which the bulk copy by {thread} in {location} may still read: the thread did not wait \
                      for its group"
                 )
             });

@@ -73,8 +73,8 @@ impl Block<'_> {
         let step = &self.grid.kernel.code[pc as usize];
         let finding = Finding {
             class,
-            line: step.place.line,
-            source: step.place.source.clone(),
+            line: step.location.line,
+            source: step.location.source.clone(),
             form: step.form.clone(),
             thread,
             what: what(),
@@ -150,13 +150,13 @@ impl Block<'_> {
     fn absent(&self, w: usize, wanted: u32) -> String {
         let warp = &self.warps[w];
         let first = 1 << wanted.trailing_zeros();
-        let place = |pc: u32| self.grid.kernel.code[pc as usize].place.words();
+        let location = |pc: u32| self.grid.kernel.code[pc as usize].location.words();
         let is_there = |f: &&Fragment| f.mask & first != 0;
         let instead = match warp.fragments.iter().find(is_there) {
             Some(f) if matches!(f.state, State::Barrier(_) | State::Cluster) => {
-                format!("waits at the barrier in {}", place(f.pc))
+                format!("waits at the barrier in {}", location(f.pc))
             }
-            Some(f) => format!("is in {}", place(f.pc)),
+            Some(f) => format!("is in {}", location(f.pc)),
             None => "has returned".into(),
         };
         let (lanes, first) = (names(wanted), names(first));

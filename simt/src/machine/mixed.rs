@@ -54,10 +54,10 @@ impl Block<'_> {
             return false;
         };
         let step = &self.grid.kernel.code[own as usize];
-        let place = self.grid.kernel.code[theirs as usize].place.words();
+        let location = self.grid.kernel.code[theirs as usize].location.words();
         let what = format!(
             "lane {lane} executes it, and {} of its member mask {wanted:#010x} do not: it is paired with their next \
-             {} in {place}, and from then on the lanes are out of step",
+             {} in {location}, and from then on the lanes are out of step",
             names(others),
             step.form.split('.').next().unwrap_or_default(),
         );

@@ -298,8 +298,8 @@ fn report(grid: &Grid, mut done: Done) -> Report {
     let lines = steps
         .filter(|(_, c)| c.warps != 0)
         .map(|(step, counts)| Line {
-            line: step.place.line,
-            source: step.place.source.clone(),
+            line: step.location.line,
+            source: step.location.source.clone(),
             form: step.form.clone(),
             counts: *counts,
         });

@@ -214,19 +214,19 @@ fn conflicts(
             } else {
                 "after griddepcontrol.wait, which waits for the launch before alone"
             };
-            let place = launches[other].kernel.code[earlier.pc as usize]
-                .place
+            let location = launches[other].kernel.code[earlier.pc as usize]
+                .location
                 .words();
             let (name, entry) = (&buffer.name, &launches[other].kernel.name);
             let step = &kernel.code[access.pc as usize];
             let what = format!(
                 "{verb} byte {at} of {name} {order}; launch {other} (`{entry}`), which may be in flight, {theirs} it in \
-                 {place}"
+                 {location}"
             );
             let finding = Finding {
                 class: Class::Race,
-                line: step.place.line,
-                source: step.place.source.clone(),
+                line: step.location.line,
+                source: step.location.source.clone(),
                 form: step.form.clone(),
                 thread: *thread,
                 what,

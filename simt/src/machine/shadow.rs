@@ -134,7 +134,7 @@ impl Page {
     #[cold]
     fn collect(&mut self) {
         let mut numbers = vec![0; self.epochs.len() + 1];
-        let mut kept = Vec::with_capacity(FEW);
+        let mut live = Vec::with_capacity(FEW);
         for cell in &mut self.cells {
             for record in [&mut cell.writer, &mut cell.reader] {
                 let old = record.epoch();
@@ -142,14 +142,14 @@ impl Page {
                     continue;
                 }
                 if numbers[old] == 0 {
-                    kept.push(self.epochs[old - 1]);
-                    numbers[old] = kept.len();
+                    live.push(self.epochs[old - 1]);
+                    numbers[old] = live.len();
                 }
                 *record = Record::new(numbers[old], record.lane());
             }
         }
-        self.room = (2 * kept.len()).clamp(FEW, MANY);
-        self.epochs = kept;
+        self.room = (2 * live.len()).clamp(FEW, MANY);
+        self.epochs = live;
     }
 
     /// Returns the index of an epoch, adding it if necessary.

@@ -143,11 +143,11 @@ impl Block<'_> {
             (self.warps.iter()).find_map(|warp| Some((warp.index, warp.copies.iter().find(here)?)));
         let Some((other, copy)) = copies else { return };
         let thread = self.thread(other, copy.lane);
-        let place = self.grid.kernel.code[copy.pc as usize].place.words();
+        let location = self.grid.kernel.code[copy.pc as usize].location.words();
         let at = self.shared_byte(at as u64);
         self.find(Class::Race, on.w, on.pc, lane, || {
             format!(
-                "{verb} at {at}, to which the asynchronous copy by {thread} in {place} is still in flight: \
+                "{verb} at {at}, to which the asynchronous copy by {thread} in {location} is still in flight: \
                  the thread did not wait for its group"
             )
         });
@@ -173,7 +173,7 @@ impl Block<'_> {
         let thread = self.thread_of(other);
         // The numbers beyond the warps' are those of bulk copies.
         let by_copy = other.warp as usize >= self.warps.len();
-        let place = self.grid.kernel.code[other_pc as usize].place.words();
+        let location = self.grid.kernel.code[other_pc as usize].location.words();
         let is_same = other.block == self.number
             && other.warp as usize == on.w
             && other.lane as usize == lane;
@@ -202,7 +202,7 @@ impl Block<'_> {
             "no barrier orders them, and they are not both atomic"
         };
         self.find(Class::Race, on.w, on.pc, lane, || {
-            format!("{here} {at}, which is {there} by {who} in {place}: {lacking}")
+            format!("{here} {at}, which is {there} by {who} in {location}: {lacking}")
         });
     }
 }

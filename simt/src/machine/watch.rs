@@ -35,8 +35,8 @@ impl Block<'_> {
         }
         let step = &self.grid.kernel.code[pc as usize];
         self.trace.push(Step {
-            line: step.place.line,
-            source: step.place.source.clone(),
+            line: step.location.line,
+            source: step.location.source.clone(),
             form: step.form.clone(),
             active,
             accesses: vec![],

@@ -95,12 +95,12 @@ pub fn constant(site: &Site) -> Vec<Change> {
     if !WITH_CONSTANTS.contains(&i.opcode.as_str()) {
         return vec![];
     }
-    let changed = |(place, operand): (usize, &Operand)| {
+    let changed = |(index, operand): (usize, &Operand)| {
         let Operand::Immediate(value) = operand else {
             return None;
         };
         let mut now = i.clone();
-        now.operands[place] = Operand::Immediate(another(*value)?);
+        now.operands[index] = Operand::Immediate(another(*value)?);
         Some(now.into())
     };
     i.operands

@@ -29,12 +29,12 @@ pub fn shift(site: &Site) -> Vec<Change> {
     let Some(bytes) = bytes(site) else {
         return vec![];
     };
-    let shifted = |(place, operand): (usize, &Operand)| {
+    let shifted = |(index, operand): (usize, &Operand)| {
         let Operand::Address(base, offset) = operand else {
             return None;
         };
         let mut now = i.clone();
-        now.operands[place] = Operand::Address(base.clone(), offset + bytes);
+        now.operands[index] = Operand::Address(base.clone(), offset + bytes);
         Some(now.into())
     };
     i.operands.iter().enumerate().filter_map(shifted).collect()

@@ -45,10 +45,10 @@ pub fn lane(site: &Site) -> Vec<Change> {
 }
 
 /// Replaces a constant if the new one differs.
-fn with(site: &Site, place: usize, now: i128, was: i128) -> Vec<Change> {
+fn with(site: &Site, index: usize, now: i128, was: i128) -> Vec<Change> {
     if now == was {
         vec![]
     } else {
-        vec![site.with_integer(place, now).into()]
+        vec![site.with_integer(index, now).into()]
     }
 }

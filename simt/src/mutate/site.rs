@@ -71,8 +71,8 @@ pub struct Site<'a> {
 
 impl Site<'_> {
     /// The value of an integer operand, given directly or in a register.
-    pub fn integer(&self, place: usize) -> Option<i128> {
-        match self.instruction.operands.get(place)? {
+    pub fn integer(&self, index: usize) -> Option<i128> {
+        match self.instruction.operands.get(index)? {
             Operand::Immediate(Immediate::Int(x)) => Some(*x),
             Operand::Name(name) => self.constants.0.get(name).copied().flatten(),
             _ => None,
@@ -85,9 +85,9 @@ impl Site<'_> {
     }
 
     /// Replaces an operand by an integer.
-    pub fn with_integer(&self, place: usize, value: i128) -> Instruction {
+    pub fn with_integer(&self, index: usize, value: i128) -> Instruction {
         let mut now = self.instruction.clone();
-        now.operands[place] = Operand::Immediate(Immediate::Int(value));
+        now.operands[index] = Operand::Immediate(Immediate::Int(value));
         now
     }
 }

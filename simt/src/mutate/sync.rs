@@ -36,13 +36,13 @@ pub fn wait_less(site: &Site) -> Vec<Change> {
 /// The operators of the instructions that compute a mask cover the other masks.
 pub fn shrink_mask(site: &Site) -> Vec<Change> {
     let operands = site.instruction.operands.len();
-    let place = match site.instruction.opcode.as_str() {
+    let index = match site.instruction.opcode.as_str() {
         "bar" if site.has("warp") => 0,
         "shfl" | "vote" | "match" | "redux" if site.has("sync") => operands - 1,
         _ => return vec![],
     };
-    let mask = site.integer(place).map(|mask| mask as u32);
+    let mask = site.integer(index).map(|mask| mask as u32);
     let shrunken = |mask: u32| Some(mask & !(1 << mask.checked_ilog2()?));
-    let changed = |mask: u32| site.with_integer(place, mask.into()).into();
+    let changed = |mask: u32| site.with_integer(index, mask.into()).into();
     mask.and_then(shrunken).map(changed).into_iter().collect()
 }

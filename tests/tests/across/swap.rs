@@ -80,7 +80,7 @@ fn any_op_of_any_level_fits_into_any_other() -> Result<()> {
 }
 
 #[test]
-fn what_is_swapped_runs_and_nothing_else() -> Result<()> {
+fn swapped_ops_run_at_their_level_and_no_others() -> Result<()> {
     let levels = levels();
     let (first, last) = (&levels[0], &levels[levels.len() - 1]);
     let (of_first, of_last) = (ran(first.clone())?, ran(last.clone())?);

@@ -207,7 +207,7 @@ fn a_drawn_text_is_the_hosts() -> models::Result<()> {
     not(feature = "cuda"),
     ignore = "needs a GPU: build with --features cuda"
 )]
-fn what_the_host_has_to_draw_is_not_recorded() -> models::Result<()> {
+fn draws_of_the_host_are_not_recorded() -> models::Result<()> {
     let device = gpu()?;
     let model = language_model(8, DType::F32, &device)?;
     let sampling = Sampling::new(1., None, None, 1);

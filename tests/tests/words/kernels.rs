@@ -1,22 +1,8 @@
 //! The names of kernels: in PTX for the sanitizer, and of files for a reader.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-
 use regex::Regex;
 
 use crate::{read, root, rust_files};
-
-fn ptx_files(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            ptx_files(&path, found);
-        } else if path.extension().is_some_and(|e| e == "ptx") {
-            found.push(path);
-        }
-    }
-}
 
 /// `run.sh sanitize` watches the kernels whose names have one of these parts.
 #[test]
@@ -29,7 +15,7 @@ fn the_sanitizer_selects_every_entry() {
     assert_eq!(parts, ["_level", "_step"]);
     let mut files = vec![];
     for folder in ["kernels/src", "kernels/generated"] {
-        ptx_files(&root().join(folder), &mut files);
+        crate::files(&root().join(folder), &["ptx"], &mut files);
     }
     let entry = Regex::new(r"(?m)^\s*(?:\.visible )?\.entry (\w+)").unwrap();
     let mut checked = 0;

@@ -261,7 +261,7 @@ fn no_process_and_no_connection_is_made() {
 }
 
 #[test]
-fn what_does_not_end_is_ended() {
+fn an_endless_program_is_ended() {
     let quick = Desk::with_limit(Duration::from_secs(3));
     let exercise = &named("swiglu");
     for line in [
@@ -278,7 +278,7 @@ fn what_does_not_end_is_ended() {
 
 /// A constant of 32 GiB, a loop in one, and a type that grows: rustc ends, or is killed, before the machine suffers.
 #[test]
-fn what_is_endless_to_compile_is_ended() {
+fn an_endless_compilation_is_ended() {
     for line in [
         "const BIG: [u64; 1 << 32] = [7; 1 << 32]; let f = f + BIG[f] as usize;",
         "const fn deep(n: usize) -> usize { let a = [n; 1 << 20]; if n == 0 { 0 } else { deep(n - 1) + a[1] } } \

@@ -100,7 +100,7 @@ fn blanks_and_marks_change_nothing() {
 
 /// The learner sees the submission's output, and both sides of an `assert_eq!`.
 #[test]
-fn what_is_printed_is_shown() {
+fn printed_output_is_shown() {
     let exercise = &named("swiglu");
     let with = |line: &str| {
         let text = with_line(exercise, line);

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tokenizers_of_models_have_hardly_lengthens_a_text() {
+    fn tokenizers_of_models_hardly_lengthen_a_text() {
         // Llama 2, Gemma and Qwen2.
         assert_eq!(of_normalizer(&replace(json!({"String": " "}), "▁")), 3.);
         assert_eq!(of_decoder(&replace(json!({"String": "▁"}), " ")), 1.);

@@ -25,7 +25,7 @@ impl<'a> Workload<'a> {
     pub fn level(&self, level: u8) -> Option<&'a Row> {
         let highest = self.rows.iter().map(|row| row.level).max();
         let is_level = |row: &&Row| row.system.is_none() && row.level == level;
-        let is_shown = |row: &&Row| !row.graph || Some(level) == highest;
+        let is_shown = |row: &&Row| !row.cuda_graph || Some(level) == highest;
         fastest(self.rows.iter().filter(is_level).filter(is_shown))
     }
 
@@ -53,7 +53,7 @@ mod tests {
             workload: workload.into(),
             dtype: "bf16".into(),
             level,
-            graph,
+            cuda_graph: graph,
             system: (!system.is_empty()).then(|| system.into()),
             median_ms,
             ..Row::default()

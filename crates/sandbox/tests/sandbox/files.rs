@@ -108,7 +108,7 @@ fn nothing_connects() {
 }
 
 #[test]
-fn what_does_not_exist_is_an_error() {
+fn a_missing_file_is_an_error() {
     let limits = limits().readable("/no/such/folder");
     let outcome = sandbox::run(shell("true"), &limits);
     if sandbox::available().is_ok() {

@@ -83,7 +83,7 @@ mod tests {
             row("prefill", None, 1.),
             row("prefill", Some("without_overlap"), 0.99),
             row("decode", None, 1.),
-            row("decode", Some("without_graph"), 0.5),
+            row("decode", Some("without_cuda_graph"), 0.5),
             row("decode", Some("without_overlap"), 1.01),
         ];
         let chart = chart(&results, "f32");
@@ -96,7 +96,7 @@ mod tests {
             .iter()
             .map(|bar| (&*bar.name, bar.value))
             .collect();
-        assert_eq!(bars, [("without graph", 2.)]);
+        assert_eq!(bars, [("without CUDA graph", 2.)]);
         assert!(super::chart(&results, "bf16").panels.is_empty());
     }
 }

@@ -191,7 +191,7 @@ fn shown(workload: Workload<'_>) -> Vec<&Row> {
 fn cells(workload: Workload) -> Vec<String> {
     let level = |level| workload.level(level);
     let ms = |row: Option<&Row>| {
-        let graph = if row.is_some_and(|row| row.graph) {
+        let graph = if row.is_some_and(|row| row.cuda_graph) {
             " *G*"
         } else {
             ""

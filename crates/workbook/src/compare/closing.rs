@@ -200,13 +200,13 @@ fn noise(rows: &[Row]) -> Vec<String> {
 
 /// Returns level 1 of the same workload.
 fn level_1<'a>(rows: &'a [Row], two: &Row) -> Option<&'a Row> {
-    let same = |row: &&Row| row.level == 1 && !row.graph && row.title() == two.title();
+    let same = |row: &&Row| row.level == 1 && !row.cuda_graph && row.title() == two.title();
     rows.iter().find(same)
 }
 
 /// Level 2 in each workload.
 fn level_2(rows: &[Row]) -> impl Iterator<Item = &Row> + Clone {
-    rows.iter().filter(|row| row.level == 2 && !row.graph)
+    rows.iter().filter(|row| row.level == 2 && !row.cuda_graph)
 }
 
 #[cfg(test)]

@@ -50,7 +50,7 @@ pub mod tests {
             workload: "decode".into(),
             level,
             system: None,
-            graph: false,
+            cuda_graph: false,
             dtype: "f32".into(),
             median_ms,
             low_ms: 0.95 * median_ms,

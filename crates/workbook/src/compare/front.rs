@@ -78,7 +78,7 @@ fn decode(results: Option<&Results>, level: u8) -> String {
 
 /// Returns level 5's row of [`DECODE`] without a CUDA graph.
 fn without_graph(results: &Results) -> Option<&Row> {
-    let is_eager = |row: &&Row| row.system.is_none() && row.level == HIGHEST && !row.graph;
+    let is_eager = |row: &&Row| row.system.is_none() && row.level == HIGHEST && !row.cuda_graph;
     results
         .rows
         .iter()
@@ -105,7 +105,7 @@ fn decode_caption(devices: [Option<&Results>; 2]) -> String {
         let ms = ms.map_or(String::new(), |ms| format!("level 1 takes {ms} ms; "));
         let commits = commits(&results.machine, &rows);
         text += &format!(" {device}: {ms}{commits}.");
-        let in_graph = rows.iter().any(|row| row.graph);
+        let in_graph = rows.iter().any(|row| row.cuda_graph);
         if let Some(eager) = without_graph(results).filter(|_| in_graph) {
             text += &format!(
                 " There, level {HIGHEST} runs as a CUDA graph; without it, it has {:.1}×.",

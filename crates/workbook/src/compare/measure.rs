@@ -248,7 +248,7 @@ fn summary(contenders: &[Contender], request: &Request) -> Vec<Row> {
         workload: c.workload.name.clone(),
         level: c.level.number(),
         system: c.level.own().map(str::to_owned),
-        graph: c.cuda_graph,
+        cuda_graph: c.cuda_graph,
         dtype: request.dtype.as_str().into(),
         median_ms: ms.median,
         low_ms: ms.low,

@@ -73,7 +73,7 @@ fn name(row: &Row, on_gpu: bool) -> String {
     }
     let what = runs_as(row.level.into(), on_gpu);
     let (short, _) = what.split_once(':').unwrap_or((what, ""));
-    let graph = if row.graph { ", CUDA graph" } else { "" };
+    let graph = if row.cuda_graph { ", CUDA graph" } else { "" };
     format!("level {}, {short}{graph}", row.level)
 }
 
@@ -110,7 +110,7 @@ pub mod tests {
         gpu.machine.device = "cuda".into();
         gpu.machine.name = "A GPU".into();
         let graph = Row {
-            graph: true,
+            cuda_graph: true,
             median_ms: 0.1,
             speedup: 12.3,
             ..gpu.rows[1].clone()

@@ -177,7 +177,7 @@ decode: a token
         let mut rows = example().rows;
         rows[1] = Row {
             level: 5,
-            graph: true,
+            cuda_graph: true,
             device_ms: Some(0.5),
             launches: Some(70),
             ..rows[1].clone()

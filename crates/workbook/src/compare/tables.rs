@@ -106,7 +106,7 @@ fn columns(results: &Results, clock: Clock) -> Vec<Column> {
 
 fn column(row: &Row) -> Column {
     let other = row.system.as_ref().map(|_| row.family());
-    (other, row.graph, row.level)
+    (other, row.cuda_graph, row.level)
 }
 
 fn title((other, graph, level): &Column, on_gpu: bool) -> String {
@@ -127,7 +127,7 @@ pub fn level_title(level: u8, on_gpu: bool) -> String {
 
 /// `0.98 ms (1.26×)`: the time and the speed-up over level 1. Level 1 and device times have no speed-up.
 fn time(row: &Row, clock: Clock) -> String {
-    let ratio = match (row.level, row.graph, clock) {
+    let ratio = match (row.level, row.cuda_graph, clock) {
         (1, false, _) | (_, _, Clock::Device) => String::new(),
         _ => format!(" ({:.2}×)", row.speedup),
     };

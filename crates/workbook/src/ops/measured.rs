@@ -203,7 +203,7 @@ fn table(title: &str, level: Option<u8>, cases: &[&[OpRow]], results: &OpResults
 fn cell(row: &OpRow, clock: OpClock) -> String {
     let mark = match clock {
         OpClock::Host => "†",
-        OpClock::Graph if clock.has(row) => "",
+        OpClock::CudaGraph if clock.has(row) => "",
         _ => "\\*",
     };
     format!("{:.1}{mark}", clock.us(row))

@@ -204,7 +204,7 @@ fn insert(rows: &mut Vec<OpRow>, timed: Timed) -> Result<()> {
         dtype,
         host_us,
         device_us,
-        graph_us,
+        cuda_graph_us: graph_us,
         low_us: Some(low_us),
         high_us: Some(high_us),
         samples: Some(samples),

@@ -207,7 +207,7 @@ pub fn timed_row(Times { host, device }: &Times, graph: Option<&Vec<f64>>) -> Op
     OpRow {
         host_us: median(host),
         device_us: device.as_ref().map(median),
-        graph_us: graph.map(median),
+        cuda_graph_us: graph.map(median),
         low_us: Some(quantile(nearest, 0.1)),
         high_us: Some(quantile(nearest, 0.9)),
         samples: Some(nearest.len()),

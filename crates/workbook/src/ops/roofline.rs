@@ -106,7 +106,7 @@ fn chart(recorded: &OpResults, dtype: &str) -> Option<MeasuredChart> {
             "Measured limits: memory {:.3} TB/s, matmul {:.3} TFLOP/s. Points above: data in caches.{}",
             roof.bandwidth,
             roof.peak,
-            if needed.iter().any(|row| row.graph_us.is_some()) {
+            if needed.iter().any(|row| row.cuda_graph_us.is_some()) {
                 " Times: CUDA graph, else device."
             } else {
                 ""

@@ -23,7 +23,8 @@ pub fn slower(results: &Results) -> Vec<Slower<'_>> {
     let mut found = vec![];
     for rows in results.workloads() {
         let own = rows.iter().filter(|row| row.system.is_none());
-        let of: BTreeMap<(u8, bool), &Row> = own.map(|row| ((row.level, row.graph), row)).collect();
+        let of: BTreeMap<(u8, bool), &Row> =
+            own.map(|row| ((row.level, row.cuda_graph), row)).collect();
         for (&(level, graph), &row) in &of {
             let Some(&below) = of.get(&(level - 1, graph)) else {
                 continue;
@@ -72,7 +73,7 @@ impl Slower<'_> {
     }
 
     fn line(&self) -> String {
-        let how = if self.row.graph { ", graph" } else { "" };
+        let how = if self.row.cuda_graph { ", graph" } else { "" };
         let reason = self.reason().unwrap_or("Not known.".into());
         format!(
             "| {} | {}{how} | {:.2}× | {reason} |\n",

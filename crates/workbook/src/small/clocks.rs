@@ -96,7 +96,7 @@ mod tests {
         );
         for row in &rows {
             assert_eq!((row.flops, row.samples), (Some(240), Some(2)));
-            assert_eq!((row.device_us, row.graph_us), (None, None));
+            assert_eq!((row.device_us, row.cuda_graph_us), (None, None));
             assert!(row.host_us > 0. && row.spread().0 <= row.host_us);
         }
         Ok(())

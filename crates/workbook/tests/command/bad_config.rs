@@ -19,7 +19,7 @@ fn refuses(golden: &str, cases: &[(&str, Value)]) {
 }
 
 #[test]
-fn of_a_language_model() {
+fn wrong_configs_of_a_language_model_are_refused() {
     let cases = [
         ("hidden_size", json!(null)),
         ("vocab_size", json!(-3)),
@@ -42,7 +42,7 @@ fn of_a_language_model() {
 }
 
 #[test]
-fn of_a_vision_transformer() {
+fn wrong_configs_of_a_vision_transformer_are_refused() {
     let cases = [
         ("image_size", json!(null)),
         ("patch_size", json!(5)),
@@ -60,7 +60,7 @@ fn of_a_vision_transformer() {
 }
 
 #[test]
-fn of_a_graph_transformer() {
+fn wrong_configs_of_a_graph_transformer_are_refused() {
     let cases = [
         ("node_features", json!(null)),
         ("num_classes", json!(0)),

@@ -107,7 +107,7 @@ fn prompts() {
     run(&without)
         .refused(&["--without: expected level 5, whose ideas it leaves out, found level 4"]);
     let unknown = ["lm", "--prompt", "The", "--without", "speed"];
-    run(&unknown).refused_option(&["--without", "speed", "expected one of dispatch, graph"]);
+    run(&unknown).refused_option(&["--without", "speed", "expected one of dispatch, cuda-graph"]);
     run(&["ablation", "--device", "cpu"]).refused(&["--device: expected a GPU", "found a CPU"]);
     run(&["lm", "--model", "readme", "--prompt", ""]).refused(&["--prompt"]);
 }

@@ -241,7 +241,7 @@ fn files_of_all_kinds_are_recorded_each_in_its_place() {
 }
 
 #[test]
-fn what_is_of_no_kind_is_not_recorded() {
+fn figures_of_no_kind_are_not_recorded() {
     let repository = repository();
     refuses(
         &repository,

@@ -40,7 +40,7 @@ fn every_machine_is_described() {
 
 /// A named toolkit is the only one searched: an empty folder has no NVRTC.
 #[test]
-fn what_was_asked_for_and_is_missing_is_an_exit_code() {
+fn a_missing_part_that_was_asked_for_is_an_exit_code() {
     let folder = tempfile::tempdir().unwrap();
     let empty = folder.path().display().to_string();
     let environment = [("CUDA_HOME", empty.as_str())];

@@ -130,7 +130,7 @@ fn a_folder_is_a_model_too() {
 }
 
 #[test]
-fn what_cannot_be_profiled_is_refused_before_any_work() {
+fn programs_that_cannot_be_profiled_are_refused_before_any_work() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
     profile(&["--model", "nothing"]).refused_option(&["cannot be used multiple times"]);

@@ -75,7 +75,7 @@ fn kernels_are_drawn_under_a_roof() {
 }
 
 #[test]
-fn what_cannot_be_simulated() {
+fn runs_that_cannot_be_simulated_are_refused() {
     let sim = |more: &[&str]| run(&[&["vit", "--device", "sim"], more].concat());
     for level in ["1", "2"] {
         let found = format!("found level {level}");

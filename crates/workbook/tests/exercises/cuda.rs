@@ -90,7 +90,7 @@ fn a_compilers_error_has_its_line() {
 
 /// The output of `printf` is shown below the verdict, and a finding names places in the learner's own file.
 #[test]
-fn what_a_kernel_prints_is_shown_and_places_are_short() {
+fn printf_of_a_kernel_is_shown_and_locations_are_short() {
     let (folder, exercise) = (Folder::new(), named("warp-sum-cuda"));
     folder.run(&["start", "warp-sum-cuda"]).ended(0);
     let sum = "    sum += row[column];\n";

@@ -284,7 +284,7 @@ fn grades_can_be_repeated() {
 /// Processes that a submission leaves do not delay the grades, and are killed.
 #[test]
 #[cfg_attr(windows, ignore = "it starts `sleep`")]
-fn what_a_submission_leaves_ends_with_it() {
+fn processes_of_a_submission_end_with_it() {
     let folder = Folder::new();
     let gate = named("swiglu");
     let line =

@@ -19,7 +19,7 @@ fn a_student_has_the_name_of_the_folder() {
 }
 
 #[test]
-fn what_looks_like_a_submission_is_named() {
+fn files_that_look_like_a_submission_are_named() {
     let folder = Folder::new();
     let guard = named("guard").solution.unwrap();
     folder.write("class/ada/07-guard.ptx", &guard);

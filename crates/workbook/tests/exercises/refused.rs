@@ -85,7 +85,7 @@ fn a_folder_that_is_a_file() {
 }
 
 #[test]
-fn what_a_teacher_may_get_wrong() {
+fn mistakes_of_a_teacher_are_named() {
     let folder = Folder::new();
     folder
         .run(&["grade", "nowhere"])

@@ -40,7 +40,7 @@ fn control_characters_are_replaced() {
 
 /// The same for a learner's console.
 #[test]
-fn what_is_printed_steers_nothing() {
+fn printed_output_steers_nothing() {
     let folder = Folder::new();
     let (exercise, text) = with_line(r#"println!("a\u{1b}[2Jb");"#);
     folder.run(&["start", "swiglu"]).ended(0);
@@ -142,7 +142,7 @@ mod processes {
 
     /// Killing `grade` ends all processes it has started.
     #[test]
-    fn what_is_graded_ends_with_grade() {
+    fn graded_programs_end_with_grade() {
         let folder = Folder::new();
         let (exercise, text) = with_line("loop {}");
         folder.write(&format!("eve/{}", exercise.file()), &text);

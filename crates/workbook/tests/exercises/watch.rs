@@ -155,7 +155,7 @@ fn a_watch_keeps_what_others_have_noted() {
 
 /// A removed file or folder is reported, and the watch ends.
 #[test]
-fn what_is_watched_may_go() {
+fn a_watched_file_may_go() {
     for args in [&[][..], &["--poll"]] {
         let folder = Folder::new();
         folder.run(&["start", "guard"]).ended(0);

@@ -279,7 +279,7 @@ fn graded(ada: &Learner, ran: &Ran) {
 }
 
 #[test]
-fn what_is_no_class_is_refused() {
+fn a_folder_that_is_no_class_is_refused() {
     let learner = Learner::new();
     let grade = |options: &[&str]| {
         learner.run(&[&["exercises", "level", "grade", "--unsandboxed"], options].concat())

@@ -21,7 +21,7 @@ fn next(ran: &Ran) -> String {
 }
 
 #[test]
-fn what_comes_next_is_about_the_method_that_was_checked() {
+fn the_next_step_is_about_the_method_that_was_checked() {
     let learner = ptx();
     fs::remove_file(learner.file("kernels/rms_norm.ptx")).unwrap();
     let wrong = check(&learner, "norm_linear");

@@ -61,7 +61,7 @@ fn headers_beside_the_file_are_found() {
 }
 
 #[test]
-fn what_the_compiler_says_is_passed_on() {
+fn messages_of_the_compiler_are_passed_on() {
     let folder = Folder::new();
     let Some(run) = sim(&folder, &KERNEL.replace("fmaxf", "fmaxg")) else {
         return;

@@ -121,7 +121,7 @@ fn lines_have_costs() {
 
 /// A launch that is too small leaves elements unwritten: how many, and the first.
 #[test]
-fn what_is_not_written_is_named() {
+fn unwritten_results_are_named() {
     let folder = Folder::new();
     let file = folder.write("saxpy.ptx", SAXPY);
     let last_line = |y: &str, more: &[&str]| {

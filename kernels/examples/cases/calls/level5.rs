@@ -248,8 +248,8 @@ fn decode(draw: &mut Draw, dtype: DType, step: Shape) -> Result<()> {
 /// One of q, k, v, cos and sin that does not begin on 16 bytes, alone.
 fn rotate_beside(draw: &mut Draw, dtype: DType, shifted: usize) -> Result<()> {
     let (tokens, d) = (3, 32);
-    let mut operand = |place, shape: &[usize]| {
-        let offset = usize::from(place == shifted);
+    let mut operand = |index, shape: &[usize]| {
+        let offset = usize::from(index == shifted);
         draw.shifted(shape, dtype, offset)
     };
     let q = operand(0, &[1, tokens, 2, d])?;

@@ -97,8 +97,8 @@ fn norms(x: &Tensor, w: &Tensor, b: &Tensor) -> Result<()> {
 /// One operand at a time that does not begin on 16 bytes.
 fn beside(draw: &mut Draw, dtype: DType) -> Result<()> {
     for shifted in 0..3 {
-        let mut operand = |place, shape: &[usize]| {
-            let offset = usize::from(place == shifted);
+        let mut operand = |index, shape: &[usize]| {
+            let offset = usize::from(index == shifted);
             draw.shifted(shape, dtype, offset)
         };
         let (x, w, b) = (

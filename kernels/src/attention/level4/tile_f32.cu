@@ -26,7 +26,7 @@
 
 // A tile of BM queries and BN keys. It fits in the 64 KiB of shared memory that a block has on a Turing GPU.
 template <int D, int TM>
-struct Tile {
+struct QkTile {
   static constexpr int WARPS = D <= 80 || TM == 1 ? 4 : 2, THREADS = WARP * WARPS;
   static constexpr int BM = WARPS * 4 * TM, BN = D <= 80 ? 64 : 32;
   static constexpr int TN = BN / 8;                             // keys of a thread, 8 apart
@@ -76,8 +76,8 @@ struct TileInFlight {
 
 // s = q·kᵀ, from this thread's first row of either tile.
 template <int D, int TM>
-__device__ __forceinline__ void dot(const float *q, const float *k, float (&s)[TM][Tile<D, TM>::TN]) {
-  constexpr int TN = Tile<D, TM>::TN, PITCH = Tile<D, TM>::PITCH;
+__device__ __forceinline__ void dot(const float *q, const float *k, float (&s)[TM][QkTile<D, TM>::TN]) {
+  constexpr int TN = QkTile<D, TM>::TN, PITCH = QkTile<D, TM>::PITCH;
 #pragma unroll 4
   for (int c = 0; c < D; c += 4) {
     float4 b[TN];
@@ -110,8 +110,8 @@ struct State {
 
 // Turns scores into exponentials, and scales l and o to the new maximum.
 template <int D, int TM>
-__device__ __forceinline__ void online_softmax(float (&s)[TM][Tile<D, TM>::TN], State<D, TM> &state) {
-  constexpr int TN = Tile<D, TM>::TN;
+__device__ __forceinline__ void online_softmax(float (&s)[TM][QkTile<D, TM>::TN], State<D, TM> &state) {
+  constexpr int TN = QkTile<D, TM>::TN;
 #pragma unroll
   for (int i = 0; i < TM; i++) {
     float m = state.m[i];
@@ -134,7 +134,7 @@ __device__ __forceinline__ void online_softmax(float (&s)[TM][Tile<D, TM>::TN], 
 // o += p·v, from this thread's first row of p and first channel of v.
 template <int D, int TM>
 __device__ __forceinline__ void add_weighted_values(const float *p, const float *v, float (&o)[TM][D / 8]) {
-  using Shape = Tile<D, TM>;
+  using Shape = QkTile<D, TM>;
   constexpr int CHANNELS_PER_LOAD = Shape::CHANNELS_PER_LOAD;
 #pragma unroll 2
   for (int key = 0; key < Shape::BN; key += 4) {
@@ -165,7 +165,7 @@ __device__ __forceinline__ void add_weighted_values(const float *p, const float 
 // y = o/l, of this thread's rows and channels.
 template <int D, int TM>
 __device__ __forceinline__ void write(const Params<float> &params, int first, const State<D, TM> &state) {
-  constexpr int CHANNELS_PER_LOAD = Tile<D, TM>::CHANNELS_PER_LOAD;
+  constexpr int CHANNELS_PER_LOAD = QkTile<D, TM>::CHANNELS_PER_LOAD;
 #pragma unroll
   for (int i = 0; i < TM; i++) {
     float scale = 1.f / warp_sum<8>(state.l[i]);
@@ -182,17 +182,17 @@ __device__ __forceinline__ void write(const Params<float> &params, int first, co
 
 // Sets the scores of keys that a query does not see to −∞.
 template <int D, int TM>
-__device__ __forceinline__ void mask(const Params<float> &params, int key, int t, float (&s)[TM][Tile<D, TM>::TN]) {
+__device__ __forceinline__ void mask(const Params<float> &params, int key, int t, float (&s)[TM][QkTile<D, TM>::TN]) {
 #pragma unroll
   for (int i = 0; i < TM; i++)
 #pragma unroll
-    for (int j = 0; j < Tile<D, TM>::TN; j++)
+    for (int j = 0; j < QkTile<D, TM>::TN; j++)
       if (key + 8 * j >= params.visible_to(t + 4 * i)) s[i][j] = -INFINITY;
 }
 
 template <int D, int TM>
 __device__ __forceinline__ void attention(const Params<float> &params) {
-  using Shape = Tile<D, TM>;
+  using Shape = QkTile<D, TM>;
   constexpr int BM = Shape::BM, BN = Shape::BN, PITCH = Shape::PITCH, P_PITCH = Shape::P_PITCH;
   constexpr int KP = BN * PITCH > BM * P_PITCH ? BN * PITCH : BM * P_PITCH;
   using Q = TileInFlight<BM, D, PITCH, Shape::THREADS>;
@@ -254,8 +254,8 @@ __device__ __forceinline__ void attention(const Params<float> &params) {
 
 // The name of an entry says D and QUERIES.
 #define KERNEL(NAME, D, TM, QUERIES)                                                                                 \
-  extern "C" __global__ void __launch_bounds__(Tile<D, TM>::THREADS, TM == 1 ? 3 : 2) NAME(PARAMS(float)) {          \
-    static_assert(Tile<D, TM>::BM == QUERIES);                                                                       \
+  extern "C" __global__ void __launch_bounds__(QkTile<D, TM>::THREADS, TM == 1 ? 3 : 2) NAME(PARAMS(float)) {        \
+    static_assert(QkTile<D, TM>::BM == QUERIES);                                                                     \
     attention<D, TM>(MAKE_PARAMS(float));                                                                            \
   }
 

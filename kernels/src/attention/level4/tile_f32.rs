@@ -7,7 +7,7 @@ use crate::launch::{Launch, Module, module};
 
 static MODULE: Module = module!("attention/level4/tile_f32", sm_75);
 
-/// A `Tile<D, TM>` of `tile_f32.cu`, and the entry that has it.
+/// A `QkTile<D, TM>` of `tile_f32.cu`, and the entry that has it.
 pub(in crate::attention) struct TileShape {
     pub entry: &'static str,
     /// Channels of a head at most.

@@ -3,7 +3,7 @@
 
 // Heads of up to D channels, GROUPS consumer warpgroups of 64 queries each, BN keys at a time, BLOCKS blocks on an SM.
 template <int D_, int GROUPS_, int BN_, int BLOCKS_>
-struct Tile {
+struct HopperTile {
   static constexpr int D = D_, GROUPS = GROUPS_, BM = 64 * GROUPS, BN = BN_, BLOCKS = BLOCKS_;
   static constexpr int THREADS = 128 * (GROUPS + 1), STAGES = 2, CHUNKS = D / 64;
   static constexpr bool TURNS = GROUPS == 2;

@@ -13,16 +13,16 @@
 //     column i of p is key 2i, column 4 + i is key 2i + 1    because the lane that has their scores needs them
 //     column g of the n-th v is channel 4g + n               because four n are 16 bytes, read and written at once
 //
-// Prediction: level 5's matmul of 25216×3072×768 does 77 TFLOP/s, level 4's tiles here 28: two to three times as
-// fast, less the time of the exponentials, which the FFMA units no longer hide.
+// Prediction, from the throughput of level 5's matmul and of level 4's tiles here (benches/NOTES.md): two to three times
+// as fast, less the time of the exponentials, which the FFMA units no longer hide.
 //
 // Launch: grid (H, ⌈T/64⌉, B), 128 threads, 16 queries per warp; 32 keys at a time. Shared memory: 64 rows of q and 32
 // each of k and v with a pitch of D + 4 floats, so that 8 rows of 16 bytes lie in different banks.
 //
 // To be faster: each of four warps splits the same keys and values into two parts. 32 queries per warp
 // would do that half as often, with registers for twice the accumulators. And a warp's tiles of keys are a chain, which
-// is long in a prompt of few heads: a second group of four warps could take every other tile (tried: a prompt of 2048
-// tokens and 8 heads takes a quarter less time, but 32 images a third more, so that both would have to be there).
+// is long in a prompt of few heads: a second group of four warps could take every other tile. It would have to stand next
+// to this one, because it helps a long prompt and costs many images (benches/NOTES.md).
 //
 // Compiled for sm_80.
 //

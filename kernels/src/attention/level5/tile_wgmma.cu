@@ -276,13 +276,13 @@ __device__ __forceinline__ void attention(const TensorMap *q, const TensorMap *k
 }
 
 #define KERNEL(NAME, ...)                                                                                            \
-  extern "C" __global__ void __launch_bounds__(Tile<__VA_ARGS__>::THREADS, Tile<__VA_ARGS__>::BLOCKS)                \
+  extern "C" __global__ void __launch_bounds__(HopperTile<__VA_ARGS__>::THREADS, HopperTile<__VA_ARGS__>::BLOCKS)    \
       NAME(const __grid_constant__ TensorMap q, const __grid_constant__ TensorMap k,                                 \
            const __grid_constant__ TensorMap v, const __grid_constant__ TensorMap y, unsigned batch,                 \
            unsigned queries, unsigned keys, unsigned visible_to_first, unsigned heads, unsigned heads_of_key,        \
            float scale) {                                                                                            \
     Problem problem{batch, queries, keys, visible_to_first, heads, heads_of_key, scale};                             \
-    attention<Tile<__VA_ARGS__>>(&q, &k, &v, &y, problem);                                                           \
+    attention<HopperTile<__VA_ARGS__>>(&q, &k, &v, &y, problem);                                                     \
   }
 
 KERNEL(attention_d64x64_bf16_level5, 64, 1, 80, 3)

@@ -14,7 +14,7 @@ pub(super) const KERNEL: &str = "attention_level5";
 
 static MODULE: Module = module!("attention/level5/tile_wgmma", sm_90a);
 
-/// A `Tile` of `tile.cuh`.
+/// A `HopperTile` of `tile.cuh`.
 pub(in crate::attention) struct TileShape {
     pub entry: &'static str,
     /// Channels of a head at most.

@@ -25,7 +25,7 @@
 
 // The sizes of a tile.
 template <int BM_, int BN_, int BK_, int TM_, int SLICES_>
-struct Tile {
+struct FmaTile {
   using T = float;
   static constexpr int BM = BM_, BN = BN_, BK = BK_, TM = TM_, TN = 8, SLICES = SLICES_;
   // Threads of a slice, in warps of 8×4: each has 8·TM rows and 32 columns.

@@ -102,13 +102,13 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   const bool keeps_first = group == 0;
 #pragma unroll
   for (int j = 0; j < D / 16; j++) {
-    float(&kept)[4] = own.o[j], (&other)[4] = own.o[j + D / 16];
+    float(&half)[4] = own.o[j], (&other)[4] = own.o[j + D / 16];
     float4 away;
-    away.x = keeps_first ? other[0] : kept[0], away.y = keeps_first ? other[1] : kept[1];
-    away.z = keeps_first ? other[2] : kept[2], away.w = keeps_first ? other[3] : kept[3];
+    away.x = keeps_first ? other[0] : half[0], away.y = keeps_first ? other[1] : half[1];
+    away.z = keeps_first ? other[2] : half[2], away.w = keeps_first ? other[3] : half[3];
     given[(group * 5 + j) * 128] = away;
 #pragma unroll
-    for (int e = 0; e < 4; e++) kept[e] = keeps_first ? kept[e] : other[e];
+    for (int e = 0; e < 4; e++) half[e] = keeps_first ? half[e] : other[e];
   }
   given[(group * 5 + 4) * 128] = make_float4(own.m[0], own.m[1], own.l[0], own.l[1]);
   __syncthreads();
@@ -128,9 +128,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #pragma unroll
   for (int j = 0; j < D / 16; j++) {
     const float4 other = given[j * 128];
-    const float(&kept)[4] = own.o[j];
+    const float(&half)[4] = own.o[j];
     auto pair = [&](int h, float a, float b) {
-      return pack_bf16(kept[2 * h] * mine[h] + a * theirs[h], kept[2 * h + 1] * mine[h] + b * theirs[h]);
+      return pack_bf16(half[2 * h] * mine[h] + a * theirs[h], half[2 * h + 1] * mine[h] + b * theirs[h]);
     };
     if (row < TOKENS) *reinterpret_cast<unsigned *>(y + 8 * j) = pair(0, other.x, other.y);
     if (row + 8 < TOKENS) *reinterpret_cast<unsigned *>(y + 8 * C + 8 * j) = pair(1, other.z, other.w);

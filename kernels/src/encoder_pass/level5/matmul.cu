@@ -2,14 +2,14 @@
 // after them.
 //   qkv = norm(x)·wᵀ + b      h = gelu(norm(x)·wᵀ + b)      y = x·wᵀ + b + residual
 //
-// Against linear's level 5, whose tiles are for matmuls that fill the GPU: here 197 rows are 4 tiles of 64, a matmul takes
-// 3 µs, and most of it is waiting.
+// Against linear's level 5, whose tiles are for matmuls that fill the GPU: here 197 rows are 4 tiles of 64, and most of the
+// time of a matmul is waiting.
 //   - All of a block's K, 384 columns of w and x, is in flight at once: no stages, no loop that waits for memory again.
 //     w comes before the kernel has waited for the one before it, so that the launches overlap.
 //   - K = 1536 is split over a cluster of 4 blocks. Each sends its sums to the others' shared memory, and each adds a
 //     quarter of the rows, always in the same order.
 //   - No launch for a norm. norm(x)·wᵀ + b = (x·w'ᵀ − mean·Σw')/σ + b', if w' is w with the norm's gain in it, Σw' has
-//     the sums of its rows, and b' is all that is constant: `weights.rs` makes them once. The kernel that writes x writes
+//     the sums of its rows, and b' is all that is constant: `prepared.rs` makes them once. The kernel that writes x writes
 //     the moments of its rows, too.
 //
 // Prediction: 2.3 µs: 0.9 for the launch, 1 for copies and 0.4 for wgmma; benches/NOTES.md has what they take.
@@ -33,7 +33,7 @@ extern __shared__ __align__(1024) unsigned char shared[];
 
 // A tile of y: 64 rows by BN columns, and C columns of K in panels of 64, the width of the swizzle.
 template <int BN>
-struct Tile {
+struct EncoderTile {
   static constexpr int PANELS = C / 64, W_BYTES = BN * 128, X_BYTES = ROWS * 128;
   static constexpr int X = PANELS * W_BYTES, BARRIERS = X + PANELS * X_BYTES, BYTES = BARRIERS + 64;
   static constexpr int FRAGMENTS = BN / 16; // of 8 columns, in a warpgroup
@@ -44,9 +44,9 @@ struct Tile {
   unsigned warp = __shfl_sync(ALL_LANES, threadIdx.x / 32 % 4, 0), group = __shfl_sync(ALL_LANES, threadIdx.x / 128, 0);
   unsigned first_row = blockIdx.y * ROWS, first_column = blockIdx.x * BN, first_of_k = blockIdx.z * C;
 
-  __device__ explicit Tile(const void *shared) : base(shared_address(shared)) {}
+  __device__ explicit EncoderTile(const void *shared) : base(shared_address(shared)) {}
 
-  // What this lane has: of fragment j, in rows `row` and `row` + 8, column `column` + 8·j and the next one.
+  // Elements of this lane: in fragment j, rows `row` and `row` + 8, column `column` + 8·j and the next one.
   unsigned row = first_row + 16 * warp + lane / 4, column = first_column + group * BN / 2 + 2 * (lane % 4);
 
   // Requests all of w, which no kernel writes.
@@ -155,7 +155,7 @@ struct Moments {
 template <int N, int BN, bool GELU>
 __device__ __forceinline__ void norm_matmul(const TensorMap *x, const TensorMap *w, const float2 *constants,
                                             const float2 *moments, bf16 *y, float eps) {
-  using Tile = Tile<BN>;
+  using Tile = EncoderTile<BN>;
   const Tile tile(shared);
   tile.request_w(w);
   float4 constant[Tile::FRAGMENTS]; // of two columns
@@ -201,7 +201,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 extern "C" __global__ void __launch_bounds__(THREADS)
     encoder_out_bf16_level5(const __grid_constant__ TensorMap x, const __grid_constant__ TensorMap w, const float *b,
                             const bf16 *residual, bf16 *y, float2 *moments) {
-  using Tile = Tile<2 * PART>; // a warpgroup has a part of each row
+  using Tile = EncoderTile<2 * PART>; // a warpgroup has a part of each row
   const Tile tile(shared);
   tile.request_w(&w);
   float2 bias[Tile::FRAGMENTS];
@@ -240,7 +240,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 extern "C" __global__ void __cluster_dims__(1, 1, SPLIT) __launch_bounds__(THREADS)
     encoder_down_bf16_level5(const __grid_constant__ TensorMap x, const __grid_constant__ TensorMap w,
                              const float *b, const bf16 *residual, bf16 *y, float2 *moments) {
-  using Tile = Tile<64>;
+  using Tile = EncoderTile<64>;
   // Sums for this block, from each block of the cluster the fragments of both warpgroups: 32 lanes' 16 bytes, and 64 bytes
   // that put the next fragment into other banks.
   constexpr int FRAGMENT_BYTES = 32 * 16 + 64, SUMS_BYTES = 2 * Tile::FRAGMENTS * FRAGMENT_BYTES;

@@ -116,8 +116,8 @@ mod tests {
         for line in [
             format!("  norm_matmul<3 * C, {QKV_COLUMNS}, false>(&x, &w, constants, moments, y, eps);"),
             format!("  norm_matmul<F, {COLUMNS}, true>(&x, &w, constants, moments, y, eps);"),
-            "  using Tile = Tile<2 * PART>; // a warpgroup has a part of each row".into(),
-            format!("  using Tile = Tile<{COLUMNS}>;"),
+            "  using Tile = EncoderTile<2 * PART>; // a warpgroup has a part of each row".into(),
+            format!("  using Tile = EncoderTile<{COLUMNS}>;"),
             "  static constexpr int PANELS = C / 64, W_BYTES = BN * 128, X_BYTES = ROWS * 128;".into(),
             "  static constexpr int X = PANELS * W_BYTES, BARRIERS = X + PANELS * X_BYTES, BYTES = BARRIERS + 64;".into(),
             "  constexpr int FRAGMENT_BYTES = 32 * 16 + 64, SUMS_BYTES = 2 * Tile::FRAGMENTS * FRAGMENT_BYTES;".into(),

@@ -22,8 +22,8 @@
 #include "common/gemm/tile_f32.cuh"
 #include "linear/tile_kernels.cuh"
 
-using Large = Tile<64, 64, 32, 8, 2>;
-using Small = Tile<32, 32, 64, 4, 4>;
+using Large = FmaTile<64, 64, 32, 8, 2>;
+using Small = FmaTile<32, 32, 64, 4, 4>;
 
 LINEAR(linear_f32_level4_64x64, Large, 3)
 LINEAR_GELU(linear_gelu_f32_level4_64x64, Large, 3)

@@ -91,7 +91,7 @@ fn compare(
 }
 
 #[test]
-fn what_no_kernel_takes_is_none() -> Result<()> {
+fn operands_that_no_kernel_takes_are_none() -> Result<()> {
     for device in devices() {
         let ones = |dims: &[usize]| Tensor::ones(dims, DType::F32, &device);
         let rms = |k| {

@@ -15,8 +15,8 @@
 #include "common/gemm/tile_f32.cuh"
 #include "patch_embed/level4/kernels.cuh"
 
-using Large = Tile<64, 64, 32, 8, 2>;
-using Small = Tile<32, 32, 64, 4, 4>;
+using Large = FmaTile<64, 64, 32, 8, 2>;
+using Small = FmaTile<32, 32, 64, 4, 4>;
 
 PATCH_EMBED(patch_embed_f32_level4_64x64, Large, 2)
 PATCH_EMBED(patch_embed_f32_level4_32x32, Small, 4)

@@ -67,13 +67,13 @@ __device__ __forceinline__ int scattered_sum(const int (&values)[COUNT]) {
     return scattered_sum<1, D / 2>(sum);
   } else {
     const bool upper = lane_id() & D;
-    int kept[COUNT / 2];
+    int sums[COUNT / 2];
 #pragma unroll
     for (int i = 0; i < COUNT / 2; i++) {
       const int low = values[i], high = values[i + COUNT / 2];
-      kept[i] = (upper ? high : low) + __shfl_xor_sync(ALL_LANES, upper ? low : high, D);
+      sums[i] = (upper ? high : low) + __shfl_xor_sync(ALL_LANES, upper ? low : high, D);
     }
-    return scattered_sum<COUNT / 2, D / 2>(kept);
+    return scattered_sum<COUNT / 2, D / 2>(sums);
   }
 }
 

@@ -42,10 +42,10 @@ pub fn dp4a(x: &Tensor, w: &Ternary) -> Result<Tensor> {
 }
 
 /// Threads of a block, 8 warps, in all kernels.
-const THREADS: usize = 256;
+pub(super) const THREADS: usize = 256;
 
 /// Rows of weights of a block: four per warp.
-const ROWS: usize = 32;
+pub(super) const ROWS: usize = 32;
 
 /// A launch whose blocks compute `ROWS` columns of one row of y each.
 fn row_blocks<'a>(

@@ -338,7 +338,7 @@ fn variants_of_other_models_are_refused() {
 }
 
 #[test]
-fn what_qwen2_can_do_and_this_model_cannot() {
+fn features_of_qwen2_that_this_model_lacks_are_refused() {
     for (key, value) in [
         ("use_sliding_window", json!(true)),
         (

@@ -1,5 +1,5 @@
 use super::*;
-use crate::error::Place;
+use crate::error::Location;
 
 /// Code as text: `if:5` is a guarded branch to 5, `go:5` an unguarded one; `leave` is a guarded exit.
 fn code(steps: &[&str]) -> Vec<Step> {
@@ -19,7 +19,7 @@ fn code(steps: &[&str]) -> Vec<Step> {
         Step {
             guard: guarded.then_some((0, false)),
             op,
-            place: Place::default(),
+            location: Location::default(),
             form: word.into(),
         }
     };

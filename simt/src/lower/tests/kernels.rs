@@ -44,7 +44,11 @@ fn check_targets(kernel: &crate::code::Kernel) {
     ));
     for step in &kernel.code {
         if let Op::Branch { to, meet } = &step.op {
-            assert!(*to < end && meet.is_none_or(|m| m < end), "{}", step.place);
+            assert!(
+                *to < end && meet.is_none_or(|m| m < end),
+                "{}",
+                step.location
+            );
         }
     }
 }

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_rustup_says_is_shown() {
+    fn a_message_of_rustup_is_shown() {
         let line = "error: toolchain 'none' is not installed";
         assert_eq!(first_error(line), (line.to_owned(), vec![]));
     }

@@ -110,7 +110,7 @@ impl Line {
             workload: which.workload,
             level: 0,
             system: Some(which.system),
-            graph: false,
+            cuda_graph: false,
             dtype: which.dtype,
             median_ms,
             low_ms,

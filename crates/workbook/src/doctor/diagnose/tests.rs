@@ -170,7 +170,7 @@ fn avx_is_only_expected_of_x86() {
 
 /// bf16 that needs tensor cores, and everything that needs Turing.
 #[test]
-fn what_a_gpu_is_too_old_for_is_named() {
+fn features_that_a_gpu_is_too_old_for_are_named() {
     let highest = levels::highest();
     assert_eq!(short_of((8, 0)), [""; 0]);
     let turing: Vec<String> = (4..=highest)

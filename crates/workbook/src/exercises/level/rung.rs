@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_next_follows_the_plan() -> Result<()> {
+    fn the_next_step_follows_the_plan() -> Result<()> {
         let milestones = Milestones::read()?;
         let next = |progress: &Progress, methods: &[&str], replaced: &[&str]| {
             let replaced = replaced.iter().copied().collect();

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_candle_reads_or_writes_is_named() -> anyhow::Result<()> {
+    fn candles_reads_and_writes_are_named() -> anyhow::Result<()> {
         let (level1, level3) = (level(1)?, level(3)?);
         let candle = of("linear", |call| call.run(&*level1))?;
         let line = "kernels that read all operands, found 0 of 32768 bytes of x read";
