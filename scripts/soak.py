@@ -222,7 +222,7 @@ def page(figures):
                   f"{all_runs:,} inputs in all; {wrong} ended in a panic, took longer than 20 s, or more than {MIB} MiB.", "",
                   "| reader | inputs | seconds | wrong | peak MiB | slowest input, s |", "|:--|--:|--:|--:|--:|--:|"]
         for name, f in sorted(figures["fuzz"].items()):
-            lines.append(f"| {name} | {f['runs']:,} | {f['seconds']} | {f['wrong']} | {f['peak_mib']} | {f['slowest_s']} |")
+            lines.append(f"| `{name}` | {f['runs']:,} | {f['seconds']} | {f['wrong']} | {f['peak_mib']} | {f['slowest_s']} |")
         lines.append("")
     if "mutations" in figures:
         every = figures["mutations"]
@@ -230,7 +230,7 @@ def page(figures):
                   f"{sum(f['inputs'] for f in every.values()):,} inputs, made by random changes of small files that are right, "
                   "without coverage; none ended in a panic or took longer than 20 s.", "",
                   "| reader | inputs | seconds |", "|:--|--:|--:|"]
-        lines += [f"| {name} | {f['inputs']:,} | {f['seconds']} |" for name, f in sorted(every.items())]
+        lines += [f"| `{name}` | {f['inputs']:,} | {f['seconds']} |" for name, f in sorted(every.items())]
         lines.append("")
     if "kills" in figures:
         lines += ["## SIGKILL at random points", "", *origin("kills"),

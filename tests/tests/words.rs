@@ -26,20 +26,29 @@ use regex::Regex;
 use terms::Terms;
 
 /// Guides that a person reads outside the book, and those whose folder's files are all guides.
-const GUIDES: [&str; 9] = [
+const GUIDES: [&str; 18] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
     "SECURITY.md",
+    "docs/SOAK.md",
     "docs/UNSAFE.md",
+    "benches/NOTES.md",
+    ".github/pull_request_template.md",
+    ".github/ISSUE_TEMPLATE/bug.yml",
+    ".github/ISSUE_TEMPLATE/config.yml",
+    ".github/ISSUE_TEMPLATE/gpu_record.yml",
+    ".github/ISSUE_TEMPLATE/question.yml",
+    ".github/workflows/book.yml",
+    ".github/workflows/ci.yml",
     "benches/results/README.md",
     "tests/goldens/README.md",
     "crates/charts/fonts/README.md",
 ];
 
 /// Crates whose string literals reach a person: help, output and errors.
-const PROGRAMS: [&str; 16] = [
+const PROGRAMS: [&str; 18] = [
     "benches/src",
     "book/src",
     "crates/charts/src",
@@ -47,6 +56,8 @@ const PROGRAMS: [&str; 16] = [
     "crates/cli/src",
     "crates/data/src",
     "crates/level_kit/src",
+    "crates/occupancy/src",
+    "crates/sandbox/src",
     "exercises/prelude/src",
     "kernels/src",
     "levels",
@@ -138,7 +149,16 @@ fn guides_use_the_terms_of_the_style_guide() {
     let terms = Terms::read(&read(&root().join("docs/STYLE.md")));
     let mut faults = vec![];
     for guide in GUIDES {
-        for (number, line) in prose::lines(&read(&root().join(guide))) {
+        let mut text = read(&root().join(guide));
+        if guide.ends_with(".yml") {
+            // Its indentation is no block of code.
+            text = text
+                .lines()
+                .map(str::trim_start)
+                .collect::<Vec<_>>()
+                .join("\n");
+        }
+        for (number, line) in prose::lines(&text) {
             for fault in terms.found_in(&line) {
                 faults.push(format!("{guide}:{number}: {fault}"));
             }
@@ -232,6 +252,36 @@ fn names_of_tests_begin_with_a_subject() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(checked > 1000, "{checked} tests");
+}
+
+/// The packages that can download a model, as their manifests say: those whose examples have the feature `hub`.
+fn downloads(package: &str) -> bool {
+    let manifest = read(&root().join("levels").join(package).join("Cargo.toml"));
+    let (_, of_examples) = manifest.split_once("[dev-dependencies]").unwrap();
+    let cli = of_examples.lines().find(|line| line.starts_with("cli = "));
+    cli.is_some_and(|line| line.contains("\"hub\""))
+}
+
+/// A command with `--model hf:` is one of a program that has the feature `hub`.
+#[test]
+fn commands_that_download_have_the_feature() {
+    let mut commands = 0;
+    for guide in GUIDES {
+        let text = read(&root().join(guide));
+        for command in text
+            .lines()
+            .filter(|line| line.contains("cargo run") && line.contains(" hf:"))
+        {
+            commands += 1;
+            let package = command
+                .split(" -p ")
+                .nth(1)
+                .and_then(|rest| rest.split(' ').next());
+            let can = command.contains("--features hub") || package.is_some_and(downloads);
+            assert!(can, "{guide}: no feature `hub`: {command}");
+        }
+    }
+    assert!(commands > 0, "README.md has such a command");
 }
 
 /// A stranger reads one page, and no more of it.

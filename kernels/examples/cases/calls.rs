@@ -17,17 +17,26 @@ use rand_chacha::ChaCha8Rng;
 /// The formats that kernels have.
 const DTYPES: [DType; 2] = [DType::F32, DType::BF16];
 
-/// All of them.
+/// A file of this folder: its calls.
+type File = fn(&mut Draw, DType) -> Result<()>;
+
+/// All of them. Prints each file before its calls, which take seconds to minutes.
 pub fn all() -> Result<()> {
+    let files: [(&str, File); 7] = [
+        ("rows", rows::all),
+        ("attention", attention::all),
+        ("graphs", graphs::all),
+        ("products", products::all),
+        ("level5", level5::all),
+        ("ties", |_, dtype| ties::all(dtype)),
+        ("peaks", |_, dtype| peaks::all(dtype)),
+    ];
     let mut draw = Draw(ChaCha8Rng::seed_from_u64(1));
     for dtype in DTYPES {
-        rows::all(&mut draw, dtype)?;
-        attention::all(&mut draw, dtype)?;
-        graphs::all(&mut draw, dtype)?;
-        products::all(&mut draw, dtype)?;
-        level5::all(&mut draw, dtype)?;
-        ties::all(dtype)?;
-        peaks::all(dtype)?;
+        for (name, calls) in files {
+            eprintln!("simulating calls/{name}.rs in {}", dtype.as_str());
+            calls(&mut draw, dtype)?;
+        }
     }
     Ok(())
 }

@@ -33,6 +33,7 @@ fn main() -> Result<()> {
     };
     let (called, launches) = recorded(options.clone(), || poisoned(calls::all));
     called?;
+    eprintln!("simulating the calls that the ops list");
     let (called, of_ops) = recorded(options, || poisoned(of_ops));
     called?;
     let mut launches = tiles::smaller(launches);
