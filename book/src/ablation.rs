@@ -1,13 +1,10 @@
-//! `{{ablation on=h200 lm.readme.decode.bf16 …}}`: how much slower workloads are at level 5 without each idea, as a table
-//! and as a chart.
+//! `{{ablation on=h200 lm.readme.decode.bf16 …}}`: how much slower workloads are at level 5 without each idea, as a table.
 
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use charts::{Axis, Bar, BarPanels, Group};
 use results::{Results, Row, spoken};
 
-use crate::chart::figure;
 use crate::directives;
 use crate::format;
 use crate::markdown;
@@ -31,7 +28,7 @@ pub fn expand(text: &str, results: &Path) -> Result<String> {
         let record = Results::load(&results.join(format!("ablations/{on}.json")))?;
         let columns = words.map(|workload| column(&record, workload));
         let columns: Vec<Vec<&Row>> = columns.collect::<Result<_>>()?;
-        Ok(table(&record, &columns)? + "\n" + &chart(&columns)?)
+        table(&record, &columns)
     })
 }
 
@@ -52,32 +49,6 @@ fn table(record: &Results, columns: &[Vec<&Row>]) -> Result<String> {
         &[NOTE, &machine(&record.machine)],
         &[],
     ))
-}
-
-/// A panel per workload and a bar per idea without which it is slower.
-fn chart(columns: &[Vec<&Row>]) -> Result<String> {
-    let bar = |row: &&Row| {
-        let slower = 1. / row.speedup;
-        Some(Bar {
-            name: row.system.as_deref().map(spoken)?,
-            value: slower,
-            spread: (slower, slower),
-            label: format::ratio(slower),
-        })
-    };
-    let panel = |rows: &Vec<&Row>| Group {
-        name: rows[0].title(),
-        bars: (rows.iter().filter_map(bar).filter(|bar| bar.value >= LEAST)).collect(),
-    };
-    let panels = columns.iter().map(panel);
-    let panels = panels.filter(|panel| !panel.bars.is_empty());
-    let title = "Level 5 without one idea";
-    let chart = BarPanels {
-        title: title.into(),
-        axis: Axis::linear("time without the idea / time with all ideas"),
-        panels: panels.collect(),
-    };
-    Ok(figure("chart narrow", title, &charts::svg_text(&chart)?))
 }
 
 /// The rows of a workload: with all ideas, then without each.
@@ -146,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn ideas_that_change_nothing_have_no_row_and_no_bar() {
+    fn ideas_that_change_nothing_have_no_row() {
         let record = record();
         let columns = columns(&record, &["lm.tiny.prefill.bf16", "lm.tiny.decode.bf16"]).unwrap();
         let text = table(&record, &columns).unwrap();
@@ -155,12 +126,6 @@ mod tests {
         assert!(lines[2].starts_with("| all ideas | 100"), "{text}");
         assert_eq!(lines[3], "| without graph | – | 2.00× |");
         assert!(text.contains("A GPU"), "{text}");
-        let drawn = chart(&columns).unwrap();
-        assert!(
-            drawn.contains("without graph") && drawn.contains("2.00×"),
-            "{drawn}"
-        );
-        assert!(!drawn.contains("without dispatch"), "{drawn}");
     }
 
     #[test]
