@@ -3,7 +3,7 @@
 use crate::filter::Filter;
 use crate::format;
 use anyhow::{Context, Result, ensure};
-use charts::{Axis, Bar, BarChart, Group};
+use charts::{Axis, Bar, BarPanels, Group};
 use results::{Machine, Results, Row};
 use std::fs;
 use std::path::Path;
@@ -16,15 +16,12 @@ pub fn chart(recorded: &Results, filter: &Filter) -> Result<String> {
         "expected recorded rows of `{filter}`, found none"
     );
     let title = format!("{}: speed-up over level 1", long_name(filter.subject));
-    let chart = BarChart {
+    let chart = BarPanels {
         title: title.clone(),
         axis: Axis::linear("median time of level 1 / median time of the level"),
-        mark: Some(1.),
-        groups: groups(&rows, &recorded.machine),
+        panels: groups(&rows, &recorded.machine),
     };
-    let folder = tempfile::tempdir()?;
-    let svg = charts::svg(&folder.path().join("chart"), &chart)?;
-    Ok(figure("chart", &title, &fs::read_to_string(svg)?))
+    Ok(figure("chart narrow", &title, &charts::svg_text(&chart)?))
 }
 
 /// The chart of this name that stands below the recorded results, as it is.

@@ -26,6 +26,7 @@ mod markdown;
 mod measure;
 mod ops;
 mod out;
+mod parts;
 mod pictures;
 mod place;
 mod predict;

@@ -45,6 +45,7 @@ use crate::functions;
 use crate::glossary;
 use crate::library::{Beside, Key, Library};
 use crate::ops::{figure as op_figure, ops};
+use crate::parts;
 use crate::pictures::picture;
 use crate::place;
 use crate::predict;
@@ -127,6 +128,7 @@ fn folder(root: &Path, config: &Config, key: &str) -> Result<PathBuf> {
 fn fill(text: &str, library: &mut Library, exercises: &[Exercise]) -> Result<String> {
     expand(&dedent_code(text), library)
         .and_then(|text| exercises::expand(&text, exercises))
+        .and_then(|text| parts::expand(&text))
         .and_then(|text| directives::finish(&text))
 }
 

@@ -21,13 +21,13 @@ use anyhow::{Context, Result, bail};
 /// The figure of that name, whose SVG stands in the page itself; `on` names recorded results.
 pub fn picture(name: &str, on: Option<&str>, library: &mut Library) -> Result<String> {
     let canvas = match name {
-        "banks" => banks::draw()?,
+        "banks" => banks::draw()?.cut_at(370),
         "butterfly" => butterfly::draw()?,
         "coalescing" => coalescing::draw()?,
         "csr" => csr::draw(),
-        "hierarchy" => hierarchy::draw(),
+        "hierarchy" => hierarchy::draw().cut_at(370),
         "online-softmax" => online_softmax::draw(),
-        "tiles" => tiles::draw(),
+        "tiles" => tiles::draw().cut_at(380),
         "replay" => replay::draw(library.models.on(recorded(on)?)?.recorded)?,
         "roofline" => {
             let on = recorded(on)?;

@@ -7,6 +7,8 @@ use crate::markdown;
 use anyhow::{Result, ensure};
 use results::{Machine, Results, Row, notes};
 
+/// The title of a column that a phone has no room for.
+const RANGE: &str = "<span class=\"range\">low–high</span>";
 /// Fewer samples than these have no tenths.
 const ENOUGH: usize = 5;
 
@@ -84,7 +86,7 @@ fn columns<'a>(here: &[&'a Here], machine: &'a Machine) -> Vec<Column<'a>> {
     }));
     columns.extend([
         column("device, ms", |row| row.device_ms.map(three_digits)),
-        column("low–high", tenths),
+        column(RANGE, tenths),
         column("speed-up", |row| Some(format::ratio(row.speedup))),
         column("tensors", move |row| {
             is_level(row).then(|| row.tensors.to_string())

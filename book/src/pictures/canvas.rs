@@ -12,6 +12,8 @@ pub const WIDTH: f64 = 740.;
 pub struct Canvas {
     name: String,
     document: Document,
+    /// Where a phone may cut it: see [`crate::parts`].
+    cuts: Option<u32>,
 }
 
 impl Canvas {
@@ -29,7 +31,19 @@ impl Canvas {
                     .add(svg::node::Text::new(description)),
             );
         let name = name.to_string();
-        Self { name, document }
+        Self {
+            name,
+            document,
+            cuts: None,
+        }
+    }
+
+    /// The same figure, of which a phone shows what is left of x above what is right of it.
+    pub fn cut_at(self, x: u32) -> Self {
+        Self {
+            cuts: Some(x),
+            ..self
+        }
     }
 
     /// A rectangle by its upper left corner and its size.
@@ -106,8 +120,11 @@ impl Canvas {
             .lines()
             .filter(|line| !line.trim().is_empty())
             .collect();
+        let cuts = self
+            .cuts
+            .map_or(String::new(), |x| format!(" data-cuts=\"{x}\""));
         format!(
-            "<figure class=\"drawing {}\">\n{}\n</figure>\n",
+            "<figure class=\"drawing {}\"{cuts}>\n{}\n</figure>\n",
             self.name,
             lines.join("\n")
         )

@@ -32,11 +32,10 @@ pub fn draw() -> Canvas {
     tower(&mut canvas, 185., "GPU", &GPU);
     tower(&mut canvas, 555., "CPU", &CPU);
     let foot = 44. + 4. * ROW + 16.;
-    canvas.text(
-        [370., foot],
-        "small middle",
-        "downwards: larger, farther, shared by more",
-    );
+    for middle in [185., 555.] {
+        let text = "downwards: larger, farther, shared by more";
+        canvas.text([middle, foot], "small middle", text);
+    }
     canvas
 }
 

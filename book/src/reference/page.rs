@@ -44,7 +44,9 @@ fn times(subject: &Subject, library: &mut Library, remarks: &Remarks) -> Result<
         if !subject.is_default(op) {
             bail!("expected recorded rows of `{op}`, found none");
         }
-        text += "## Times\n\nNo recorded run times this op alone.\n";
+        let about = remarks.about(op).next();
+        let about = about.unwrap_or("No recorded run times this op alone.");
+        text += &format!("## Times\n\n{about}\n");
     }
     Ok(text)
 }

@@ -1,5 +1,5 @@
-//! The text after a pass: counters of the starter and of the solution, the idea, the line of a real
-//! kernel that uses it, and what to read next.
+//! The text after a pass: counters before and after, the idea, the line of a real kernel that uses
+//! it, and what to read next.
 
 use crate::check::{Counter, short};
 use crate::spec::Debrief;
@@ -28,14 +28,19 @@ impl Debrief {
     }
 }
 
-/// Formats a table of counters, `starter → yours`; the starter's values are left out where all are unknown or yours.
-pub fn table(title: &str, counters: &[Counter]) -> Vec<String> {
+/// Formats a table of counters, `starter → yours`, where `before` is the first word. The values before are left out
+/// where all are unknown or yours.
+pub fn table(title: &str, before: &str, counters: &[Counter]) -> Vec<String> {
     let counters: Vec<&Counter> = counters.iter().filter(|c| !c.is_zero()).collect();
     if counters.is_empty() {
         return vec![];
     }
     let both = counters.iter().any(|counter| counter.differs());
-    let heading = if both { "starter → yours" } else { "yours" };
+    let heading = if both {
+        format!("{before} → yours")
+    } else {
+        "yours".into()
+    };
     let values: Vec<String> = counters.iter().map(|c| values(c, both)).collect();
     let title = format!("At {title}:");
     let names: Vec<String> = counters.iter().map(|c| format!("  {}", c.what)).collect();
@@ -48,14 +53,27 @@ pub fn table(title: &str, counters: &[Counter]) -> Vec<String> {
         .iter()
         .zip(&values)
         .map(|(left, right)| row(left, right));
-    std::iter::once(row(&title, heading)).chain(rows).collect()
+    std::iter::once(row(&title, &heading)).chain(rows).collect()
+}
+
+/// Says why the counters of a find-the-bug stand without the starter's; `None` where they do not.
+pub fn why_alone(counters: &[Counter]) -> Option<&'static str> {
+    if counters.is_empty() || counters.iter().any(Counter::differs) {
+        return None;
+    }
+    let is_unknown = counters.iter().all(|counter| counter.before.is_none());
+    Some(if is_unknown {
+        "The starter's result is wrong here, so its costs are no measure."
+    } else {
+        "The starter costs the same, because its fault is in the result."
+    })
 }
 
 /// `0 → 8`, or `8`.
 fn values(counter: &Counter, both: bool) -> String {
     let own = short(counter.own);
-    match counter.starter {
-        Some(starter) if both => format!("{} → {own}", short(starter)),
+    match counter.before {
+        Some(before) if both => format!("{} → {own}", short(before)),
         _ => own,
     }
 }
@@ -130,10 +148,10 @@ mod tests {
         }
     }
 
-    fn counter(what: &str, starter: Option<f64>, own: f64) -> Counter {
+    fn counter(what: &str, before: Option<f64>, own: f64) -> Counter {
         Counter {
             what: what.into(),
-            starter,
+            before,
             own,
         }
     }
@@ -146,20 +164,22 @@ mod tests {
             counter("instructions", Some(120.), 1.5),
         ];
         let expected = [
-            "At rows = 4:    starter → yours",
+            "At rows = 4:    no tree → yours",
             "  barriers                0 → 8",
             "  instructions        120 → 1.5",
         ];
-        assert_eq!(table("rows = 4", &counters), expected);
+        assert_eq!(table("rows = 4", "no tree", &counters), expected);
+        assert_eq!(why_alone(&counters), None);
     }
 
     #[test]
     fn a_starter_that_does_not_run_has_no_counters() {
         let expected = ["At rows = 4:  yours", "  barriers        8"];
-        for starter in [None, Some(8.)] {
-            let counters = [counter("barriers", starter, 8.)];
-            assert_eq!(table("rows = 4", &counters), expected);
+        for (before, why) in [(None, "wrong here"), (Some(8.), "costs the same")] {
+            let counters = [counter("barriers", before, 8.)];
+            assert_eq!(table("rows = 4", "starter", &counters), expected);
+            assert!(why_alone(&counters).unwrap().contains(why));
         }
-        assert!(table("rows = 4", &[]).is_empty());
+        assert!(table("rows = 4", "starter", &[]).is_empty());
     }
 }

@@ -8,8 +8,8 @@ use data::BadInput;
 use serde::de::DeserializeOwned;
 use strsim::levenshtein;
 
-use crate::source;
-use crate::spec::{Spec, WrongFile};
+use crate::source::{self, Edit};
+use crate::spec::{Spec, Wrong, WrongFile};
 
 /// Language of an exercise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,6 +130,28 @@ impl Exercise {
     pub fn of_repository(&self, file: &str) -> Option<String> {
         let repository = self.folder.ancestors().nth(3)?;
         text(&repository.join(file)).ok()
+    }
+
+    /// Returns name and text of what a submission's costs are compared with: the wrong solution that `before` names, or the
+    /// starter. A handout has no wrong solutions, so it has no such text.
+    ///
+    /// # Errors
+    /// `wrong.toml` is invalid, or has no such solution.
+    pub fn before(&self) -> Result<(&str, Option<String>), BadInput> {
+        let Some(name) = self.spec.before.as_deref() else {
+            return Ok(("starter", Some(self.starter.clone())));
+        };
+        let Some(solution) = &self.solution else {
+            return Ok((name, None));
+        };
+        let bank = self.bank()?.wrong;
+        let is_it = |wrong: &Wrong| wrong.caught_by == "limit" && wrong.what.starts_with(name);
+        let wrong = bank.into_iter().find(is_it);
+        let expected = "the start of a `what` of wrong.toml that a limit rejects";
+        let missing = || BadInput::new("before", expected, name);
+        let Wrong { replace, with, .. } = wrong.ok_or_else(|| self.in_toml(missing()))?;
+        let text = Edit { replace, with }.apply(solution, name)?;
+        Ok((name, Some(text)))
     }
 
     /// Reads the bank of solutions that the check must reject or accept.

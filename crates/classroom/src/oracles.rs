@@ -10,7 +10,7 @@ use crate::problem::Problem;
 /// Computes the output of a launch from the arguments before it; `None` if it needs other arguments or sizes.
 pub type Oracle = fn(&Problem) -> Option<Vec<f64>>;
 
-const ALL: [(&str, Oracle); 15] = [
+const ALL: [(&str, Oracle); 16] = [
     ("attention", attention::attention),
     ("axpy", axpy),
     ("doubled", doubled),
@@ -21,6 +21,7 @@ const ALL: [(&str, Oracle); 15] = [
     ("matmul", matmul::matmul),
     ("matmul_transposed", matmul::matmul_transposed),
     ("rope", rope),
+    ("row_max", row_max),
     ("row_sum", row_sum),
     ("scaled_columns", scaled_columns),
     ("scaled_columns_at", matmul::scaled_columns_at),
@@ -56,6 +57,13 @@ fn axpy(p: &Problem) -> Option<Vec<f64>> {
 fn scaled_columns(p: &Problem) -> Option<Vec<f64>> {
     let w = p.arg(1)?.iter().cycle();
     Some(p.arg(0)?.iter().zip(w).map(|(x, w)| x * w).collect())
+}
+
+/// y (rows): the maximum of each row of x (rows, columns).
+fn row_max(p: &Problem) -> Option<Vec<f64>> {
+    let rows = p.arg(0)?.chunks(p.size("columns")?);
+    let max = |row: &[f64]| row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    Some(rows.map(max).collect())
 }
 
 /// y (rows): the sum of each row of x (rows, columns).

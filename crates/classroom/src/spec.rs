@@ -61,6 +61,9 @@ pub struct Spec {
     pub kind: Kind,
     /// Ability that the learner has afterwards.
     pub objective: String,
+    /// Start of the `what` of a wrong solution that only costs too much: its counters stand next to the learner's. Without
+    /// it, the starter's do.
+    pub before: Option<String>,
     /// Three hints, from a nudge to nearly the solution; none in a handout without hints.
     #[serde(default)]
     pub hints: Vec<String>,

@@ -1,7 +1,7 @@
 // The result against the formula in f64, on rows of odd lengths and with large scores; and the tensors made.
 
 use exercise::candle_core::{DType, Tensor};
-use exercise::{Fresh, Submission, Verdict, close_tensor, expect, values};
+use exercise::{Fresh, Submission, Verdict, close_tensor, compare, expect, values};
 
 pub fn check(fresh: &mut Fresh, submission: &mut Submission) -> Verdict {
     for shape in [&[1, 1][..], &[3, 7], &[2, 3, 5, 33], &[4, 1000]] {
@@ -16,9 +16,13 @@ pub fn check(fresh: &mut Fresh, submission: &mut Submission) -> Verdict {
         close_tensor(format!("softmax of f64 at {shape:?}, scale {scale}"), &y, &expected, 1e-9)?;
     }
     let x = fresh.tensor(&[8, 64])?;
-    let (y, tensors): (Tensor, usize) = submission.call("counted", (x.clone(), 0.125))?;
+    let (y, tensors, bytes): (Tensor, usize, usize) = submission.call("counted", (x.clone(), 0.125))?;
     close_tensor("softmax at [8, 64], scale 0.125", &y, &oracle(&x, 0.125)?, 1e-4)?;
-    expect(tensors <= 2, "tensors made by one call", "at most 2", tensors)
+    expect(tensors <= 2, "tensors made by one call", "at most 2", tensors)?;
+    let naive: (Tensor, usize, usize) = submission.call("naive", (x, 0.125))?;
+    let counters = [("tensors made by one call", naive.1, tensors), ("bytes allocated by it", naive.2, bytes)];
+    compare("[8, 64]", "naive", &counters);
+    Ok(())
 }
 
 fn oracle(x: &Tensor, scale: f64) -> exercise::candle_core::Result<Vec<f64>> {

@@ -1,8 +1,8 @@
 // How the check calls the submission, and looks at the memory of its results.
 
-use exercise::candle_core::Tensor;
-use exercise::{Calls, trace};
-use submission::one_product;
+use exercise::candle_core::{Result, Tensor};
+use exercise::{Calls, allocated, trace};
+use submission::{one_product, three_products};
 
 pub fn calls(calls: &mut Calls) {
     calls.add("one_product", |(x, w): (Tensor, Tensor)| one_product(&x, &w));
@@ -14,4 +14,12 @@ pub fn calls(calls: &mut Calls) {
         let shared = memory.iter().all(|m| *m == memory[0]);
         Ok((parts, tensors, strides, shared))
     });
+    calls.add("before", |(x, w): (Tensor, Tensor)| counted(|| three_products(&x, &w)));
+    calls.add("now", |(x, w): (Tensor, Tensor)| counted(|| one_product(&x, &w)));
+}
+
+/// The tensors made and the bytes allocated.
+fn counted(f: impl FnOnce() -> Result<[Tensor; 3]>) -> Result<(usize, usize)> {
+    let (made, bytes) = allocated(|| trace::count_tensors(f));
+    made.map(|(_, tensors)| (tensors, bytes))
 }

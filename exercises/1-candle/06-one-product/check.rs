@@ -1,7 +1,7 @@
 // The three against products in f64; and that they are views of one tensor, with no copy behind it.
 
 use exercise::candle_core::Tensor;
-use exercise::{Fresh, Submission, Verdict, close_tensor, expect, values};
+use exercise::{Fresh, Submission, Verdict, close_tensor, compare, expect, values};
 
 /// q, k and v; the tensors made, the strides of the three, and whether they share their memory.
 type Views = ([Tensor; 3], usize, Vec<Vec<usize>>, bool);
@@ -24,7 +24,12 @@ pub fn check(fresh: &mut Fresh, submission: &mut Submission) -> Verdict {
     expect(tensors <= 10, "tensors made, views included", "at most 10", tensors)?;
     let rows = strides.iter().all(|stride| stride == &[48, 1]);
     expect(rows, "rows of q, k and v", "views of one tensor (T, 3·C): strides [48, 1]", format!("{strides:?}"))?;
-    expect(shared, "q, k and v", "one product that all three look at", "several")
+    expect(shared, "q, k and v", "one product that all three look at", "several")?;
+    let [before, own] = ["before", "now"].map(|name| submission.call::<(usize, usize)>(name, (x.clone(), w.clone())));
+    let (before, own) = (before?, own?);
+    let counters = [("tensors made, views included", before.0, own.0), ("bytes allocated", before.1, own.1)];
+    compare("T = 8, C = 16", "three_products", &counters);
+    Ok(())
 }
 
 /// Part `number` of x · wᵀ, in f64.

@@ -77,6 +77,30 @@ fn peak(process: u32) -> Option<u64> {
     Some(1024 * kib)
 }
 
+/// Prints what the submission costs next to what costs more: `At {at}: {before} → yours`, and a line per counter with its
+/// value before and now. The learner sees them after a pass.
+pub fn compare(at: &str, before: &str, counters: &[(&str, usize, usize)]) {
+    for line in lines(at, before, counters) {
+        eprintln!("\nnote: {line}");
+    }
+}
+
+fn lines(at: &str, before: &str, counters: &[(&str, usize, usize)]) -> Vec<String> {
+    let mut rows = vec![(format!("At {at}:"), format!("{before} → yours"))];
+    for (what, before, own) in counters {
+        rows.push((format!("  {what}"), format!("{before} → {own}")));
+    }
+    let wide = |texts: Vec<&String>| texts.iter().map(|text| text.chars().count()).max();
+    let left = wide(rows.iter().map(|row| &row.0).collect()).unwrap_or(0);
+    let right = wide(rows.iter().map(|row| &row.1).collect()).unwrap_or(0);
+    let row = |(name, value): &(String, String)| format!("{name:left$}  {value:>right$}");
+    let mut lines: Vec<String> = rows.iter().map(row).collect();
+    if counters.iter().all(|(_, before, own)| before == own) {
+        lines.push("The costs are the same, because the fault is in the result.".into());
+    }
+    lines
+}
+
 /// Runs the program of a check. Its arguments are the seed and the submission's process id. The last line that it prints
 /// is `verdict: passed`, `verdict: failed LINE WHY` or `verdict: none`.
 pub fn judge(check: fn(&mut Fresh, &mut Submission) -> Verdict) -> ExitCode {
@@ -102,4 +126,15 @@ pub fn judge(check: fn(&mut Fresh, &mut Submission) -> Verdict) -> ExitCode {
     // A line break would end the line of the verdict.
     eprintln!("\nverdict: {}", verdict.replace(['\n', '\r'], " "));
     ExitCode::SUCCESS
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn counters_are_aligned() {
+        let expected = ["At C = 4:  naive → yours", "  tensors         10 → 2"];
+        let lines = |own| super::lines("C = 4", "naive", &[("tensors", 10, own)]);
+        assert_eq!(lines(2), expected);
+        assert_eq!(lines(10).len(), 3);
+    }
 }

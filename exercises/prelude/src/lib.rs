@@ -22,7 +22,7 @@ pub use allocated::{Counted, allocated};
 pub use calls::{Calls, serve};
 pub use candle_core;
 pub use candle_nn;
-pub use judge::{Submission, judge};
+pub use judge::{Submission, compare, judge};
 pub use sent::Sent;
 pub use trace;
 

@@ -1,4 +1,4 @@
-//! Counters of a submission that passed, next to those of the starter.
+//! Counters of a submission that passed, next to those of the starter or of a wrong solution.
 
 use std::path::Path;
 use std::time::Instant;
@@ -17,8 +17,9 @@ use crate::metric;
 pub struct Counter {
     /// Name of the counter, as in its limit.
     pub what: String,
-    /// The starter's value; `None` if it does not run, has a wrong result, or the simulator has a finding.
-    pub starter: Option<f64>,
+    /// The value of the starter or of the solution that costs more; `None` if it does not run, has a wrong result, or the
+    /// simulator has a finding.
+    pub before: Option<f64>,
     /// The submission's value.
     pub own: f64,
 }
@@ -26,12 +27,12 @@ pub struct Counter {
 impl Counter {
     /// Whether there is nothing to count, as for atomics that are forbidden.
     pub fn is_zero(&self) -> bool {
-        self.own == 0. && self.starter.is_none_or(|starter| starter == 0.)
+        self.own == 0. && self.before.is_none_or(|before| before == 0.)
     }
 
-    /// Whether the starter runs and has another value.
+    /// Whether there is a value to compare with, and it is another.
     pub fn differs(&self) -> bool {
-        self.starter.is_some_and(|starter| starter != self.own)
+        self.before.is_some_and(|before| before != self.own)
     }
 }
 
@@ -43,7 +44,7 @@ fn of_all(counts: &Counts) -> [(&'static str, u64); 2] {
     ]
 }
 
-/// Counts the launches of the starter and of the submission in `path`, which has passed; empty for Rust.
+/// Counts the launches of the submission in `path`, which has passed, and of [`Exercise::before`]; empty for Rust.
 ///
 /// # Errors
 /// The file cannot be read, the compiler is missing, or the exercise has an invalid launch or formula.
@@ -61,10 +62,11 @@ pub fn counters(
     let Some(own) = counted(exercise, path, text, tools, seed, false)? else {
         return Ok(vec![]);
     };
-    let both = Both {
-        own,
-        starter: counted(exercise, path, &exercise.starter, tools, seed, true)?,
+    let before = match exercise.before()?.1 {
+        Some(text) => counted(exercise, path, &text, tools, seed, true)?,
+        None => None,
     };
+    let both = Both { own, before };
     let sizes = &exercise.spec.shapes.counted;
     let mut counters = vec![];
     for limit in &exercise.spec.limits {
@@ -118,10 +120,10 @@ fn counted<'e>(
     Ok(Some(counted))
 }
 
-/// Reports of the counted launches of the submission, and of the starter if it runs.
+/// Reports of the counted launches of the submission, and of what it is compared with if that runs.
 struct Both<'e> {
     own: Counted<'e>,
-    starter: Option<Counted<'e>>,
+    before: Option<Counted<'e>>,
 }
 
 impl Both<'_> {
@@ -137,14 +139,14 @@ impl Both<'_> {
             if entry.is_some_and(|entry| entry != kernel.entry) {
                 continue;
             }
-            let starter = self.starter.as_ref().map(|starter| value(&starter[k].1));
+            let before = self.before.as_ref().map(|before| value(&before[k].1));
             let what = match self.own.len() {
                 1 => what.to_owned(),
                 _ => format!("{}: {what}", kernel.entry),
             };
             counters.push(Counter {
                 what,
-                starter: starter.transpose()?,
+                before: before.transpose()?,
                 own: value(report)?,
             });
         }

@@ -28,7 +28,7 @@ use tempfile::TempDir;
 
 use super::{Failure, Notes, Outcome, Part};
 use crate::exercise::Exercise;
-use crate::printed::last;
+use crate::printed::{last, printable};
 use compile::{Package, compile};
 pub use library::{KNOWN, libraries};
 use trial::Trial;
@@ -102,7 +102,12 @@ fn verdict(trial: &Trial, package: &Package, limit: Duration) -> Result<Notes, F
         .flatten()
         .filter(|_| trial.judge.success());
     let failure = match said.map(|said| said.split_once(' ').unwrap_or((said, ""))) {
-        Some(("passed", "")) => return Ok(notes),
+        Some(("passed", "")) => {
+            let costs = judged
+                .lines()
+                .filter_map(|line| line.strip_prefix("note: "));
+            return Ok(notes.into_iter().chain(costs.map(printable)).collect());
+        }
         Some(("failed", why)) => failed(path, why),
         Some(_) => match trial.submission.killed {
             Some(Killed::Time | Killed::Cpu) => too_long(path, "runs", limit),

@@ -1,9 +1,10 @@
 //! Checks of each exercise's bank: the solution passes, the starter fails, each wrong solution is rejected by
 //! the expected part of the check, and other right solutions pass.
 
+use classroom::check::Counter;
 use classroom::source::Edit;
 use classroom::spec::{Right, Wrong};
-use classroom::{Exercise, Failure, Part};
+use classroom::{Exercise, Failure, Kind, Language, Part};
 use rayon::prelude::*;
 
 use crate::desk::{Desk, all, here, solution};
@@ -121,5 +122,27 @@ fn each_has_five_wrong_solutions_that_differ_and_another_right_one() {
             "{}",
             exercise.id
         );
+    }
+}
+
+/// After a pass, the costs of a solution stand next to larger ones.
+#[test]
+fn costs_are_compared_with_others() {
+    let desk = Desk::new();
+    for exercise in all().iter().filter(|e| e.spec.kind == Kind::Write) {
+        if exercise.language == Language::Rust {
+            continue;
+        }
+        let (name, text) = exercise.before().unwrap();
+        assert!(exercise.spec.before.as_deref() == Some(name) && text.is_some());
+        // The compiler of CUDA is not here.
+        if exercise.language == Language::Ptx {
+            let counters = desk.counters(exercise, solution(exercise)).unwrap();
+            assert!(
+                counters.iter().any(Counter::differs),
+                "{}: {counters:?}",
+                exercise.id
+            );
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use classroom::check::Predictions;
+use classroom::check::{Counter, Predictions};
 use classroom::{Exercise, Failure, Language, Outcome, Rustc, Tools, check, exercise};
 use data::BadInput;
 use tempfile::TempDir;
@@ -61,15 +61,29 @@ impl Desk {
         name: &str,
         text: impl AsRef<[u8]>,
     ) -> Outcome {
+        let path = self.written(exercise, name, text);
+        check::check(exercise, &path, &self.tools(), rand::random(), first)
+    }
+
+    /// The counters of a submission that passes.
+    pub fn counters(&self, exercise: &Exercise, text: &str) -> Result<Vec<Counter>, BadInput> {
+        let path = self.written(exercise, "counters", text);
+        check::counters(exercise, &path, &self.tools(), rand::random())
+    }
+
+    fn written(&self, exercise: &Exercise, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
         let folder = self.folder.path().join(format!("{}-{name}", exercise.id));
         fs::create_dir_all(&folder).unwrap();
         let path = folder.join(exercise.file());
         fs::write(&path, text).unwrap();
-        let tools = Tools {
+        path
+    }
+
+    fn tools(&self) -> Tools<'_> {
+        Tools {
             cuda: &no_cuda,
             rust: &self.rust,
-        };
-        check::check(exercise, &path, &tools, rand::random(), first)
+        }
     }
 }
 

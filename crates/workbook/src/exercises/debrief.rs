@@ -2,19 +2,22 @@
 
 use std::path::Path;
 
-use classroom::Exercise;
 use classroom::check::named;
-use classroom::debrief::table;
+use classroom::debrief::{table, why_alone};
+use classroom::{Exercise, Kind};
 use cli::files;
 
 use super::tools::Checker;
 
-/// Prints the counters of the starter and of the learner's file, and the exercise's debrief.
+/// Prints the counters before and after, and the exercise's debrief.
 pub fn debrief(exercise: &Exercise, file: &Path, checker: &Checker, seed: u64) {
     // The exercise is solved, whatever happens to the file meanwhile.
     let counters = checker.counters(exercise, file, seed).unwrap_or_default();
-    let rows = table(&named(&exercise.spec.shapes.counted), &counters);
+    let before = exercise.spec.before.as_deref().unwrap_or("starter");
+    let rows = table(&named(&exercise.spec.shapes.counted), before, &counters);
     rows.iter().for_each(|row| data::println!("{row}"));
+    let why = why_alone(&counters).filter(|_| exercise.spec.kind == Kind::FindTheBug);
+    why.iter().for_each(|why| data::println!("{why}"));
     let Some(debrief) = &exercise.spec.debrief else {
         return;
     };

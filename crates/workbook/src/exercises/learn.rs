@@ -50,7 +50,7 @@ fn skipped<'e>(exercises: &'e [Exercise], learner: &Learner) -> Vec<&'e Exercise
     open.filter(|e| !can_check(e)).collect()
 }
 
-/// `14 warp-sum-cuda, 18 softmax-cuda: left out, …`
+/// `14 warp-max-cuda, 18 softmax-cuda: left out, …`
 fn needs_nvrtc(skipped: &[&Exercise], place: &Place) -> String {
     let names = skipped
         .iter()

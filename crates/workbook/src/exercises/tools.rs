@@ -37,7 +37,7 @@ impl Checker {
         check::check(exercise, file, &self.tools(), seed, first)
     }
 
-    /// Counts the launches of the starter and of the submission in `file`, which has passed.
+    /// Counts the launches of the submission in `file`, which has passed, and of what it is compared with.
     pub fn counters(
         &self,
         exercise: &Exercise,

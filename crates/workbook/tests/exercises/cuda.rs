@@ -71,8 +71,8 @@ fn solutions_pass_and_wrong_ones_are_rejected() {
 /// A compiler error names its line like any finding.
 #[test]
 fn a_compilers_error_has_its_line() {
-    let (folder, exercise) = (Folder::new(), named("warp-sum-cuda"));
-    folder.run(&["start", "warp-sum-cuda"]).ended(0);
+    let (folder, exercise) = (Folder::new(), named("warp-max-cuda"));
+    folder.run(&["start", "warp-max-cuda"]).ended(0);
     let wrong = changed(
         &exercise,
         "__shfl_xor_sync(0xffffffff",
@@ -83,7 +83,7 @@ fn a_compilers_error_has_its_line() {
         .position(|l| l.contains("__shfl_xor("))
         .unwrap();
     if let Some(run) = check(&folder, &exercise, &wrong) {
-        let place = format!("my-exercises/23-warp-sum-cuda.cu:{at}: error: ");
+        let place = format!("my-exercises/23-warp-max-cuda.cu:{at}: error: ");
         assert!(run.ended(1).starts_with(&place), "{}", run.stdout);
     }
 }
@@ -91,20 +91,20 @@ fn a_compilers_error_has_its_line() {
 /// The output of `printf` is shown below the verdict, and a finding names places in the learner's own file.
 #[test]
 fn printf_of_a_kernel_is_shown_and_locations_are_short() {
-    let (folder, exercise) = (Folder::new(), named("warp-sum-cuda"));
-    folder.run(&["start", "warp-sum-cuda"]).ended(0);
-    let sum = "    sum += row[column];\n";
+    let (folder, exercise) = (Folder::new(), named("warp-max-cuda"));
+    folder.run(&["start", "warp-max-cuda"]).ended(0);
+    let max = "    max = fmaxf(max, row[column]);\n";
     let prints = changed(
         &exercise,
-        sum,
-        &format!("{sum}    if (column == 0) printf(\"row %d\\n\", blockIdx.x);\n"),
+        max,
+        &format!("{max}    if (column == 0) printf(\"row %d\\n\", blockIdx.x);\n"),
     );
     let Some(run) = check(&folder, &exercise, &prints) else {
         return;
     };
     let (_, said) = run
         .ended(0)
-        .split_once("23-warp-sum-cuda: passed\n")
+        .split_once("23-warp-max-cuda: passed\n")
         .unwrap();
     assert!(
         said.starts_with("it printed:\n    row 0\n    row 1\n"),
@@ -122,11 +122,11 @@ fn printf_of_a_kernel_is_shown_and_locations_are_short() {
     let line = run.ended(1).lines().next().unwrap();
     assert!(line.contains(": race: "), "{line}");
     assert_eq!(
-        line.matches("my-exercises/23-warp-sum-cuda.cu:").count(),
+        line.matches("my-exercises/23-warp-max-cuda.cu:").count(),
         2,
         "{line}"
     );
-    assert_eq!(line.matches("23-warp-sum-cuda.cu").count(), 2, "{line}");
+    assert_eq!(line.matches("23-warp-max-cuda.cu").count(), 2, "{line}");
     let folder = folder.path("").display().to_string();
     assert!(!line.contains(folder.trim_end_matches('/')), "{line}");
     assert!(run.stdout.contains("\nit printed"), "{}", run.stdout);

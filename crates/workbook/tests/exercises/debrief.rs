@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use classroom::Language;
+use classroom::{Kind, Language};
 
 use crate::run::{Folder, exercises, named};
 
@@ -35,14 +35,16 @@ fn a_kernel_that_passed_is_explained() {
         table[0].starts_with("At columns = 512, rows = 4: "),
         "{table:?}"
     );
-    // The starter is wrong, so that its costs say nothing.
-    assert!(table[0].ends_with("  yours"), "{table:?}");
-    assert!(!table[0].contains("starter"), "{table:?}");
+    // The starter is wrong, so that a wrong solution is compared.
+    assert!(
+        table[0].ends_with("  thread 0 adds up all words → yours"),
+        "{table:?}"
+    );
     assert!(
         table[1].starts_with("  barriers that a warp passes, per row  "),
         "{table:?}"
     );
-    assert!(table[1].ends_with("  7"), "{table:?}");
+    assert!(table[1].ends_with(" → 7"), "{table:?}");
     let width = table[0].chars().count();
     assert!(
         table.iter().all(|row| row.chars().count() == width),
@@ -66,11 +68,19 @@ fn a_kernel_that_passed_is_explained() {
     );
 }
 
-/// An exercise in Rust has no counters.
+/// The check of an exercise in Rust may count, too.
 #[test]
 fn a_function_that_passed_is_explained() {
     let lines = passed(&Folder::new(), "swiglu");
-    assert!(lines[0].starts_with("The idea: "), "{lines:?}");
+    assert!(
+        lines[0].starts_with("At T = 7, C = 16, F = 33: "),
+        "{lines:?}"
+    );
+    assert!(lines[0].ends_with("  starter → yours"), "{lines:?}");
+    let text = lines
+        .iter()
+        .find(|line| !line.starts_with("  ") && !line.starts_with("At "));
+    assert!(text.unwrap().starts_with("The idea: "), "{lines:?}");
     let has = |start: &str| lines.iter().any(|line| line.starts_with(start));
     assert!(has("In a real kernel: ") && has("Read next: "), "{lines:?}");
 }
@@ -78,7 +88,6 @@ fn a_function_that_passed_is_explained() {
 #[test]
 fn a_debrief_is_short() {
     let folder = Folder::new();
-    let mut compared = 0;
     let in_ptx = exercises()
         .into_iter()
         .filter(|e| e.language == Language::Ptx);
@@ -87,10 +96,12 @@ fn a_debrief_is_short() {
         // Notes on predictions and answers come first.
         let of_it = lines.iter().skip_while(|line| !line.starts_with("At "));
         let count = of_it.clone().count();
-        compared += of_it
-            .filter(|line| line.ends_with("  starter → yours"))
-            .count();
+        let is_alone = of_it.clone().any(|line| line.ends_with("  yours"));
+        let is_bug = exercise.spec.kind == Kind::FindTheBug;
+        let why = of_it.filter(|line| line.starts_with("The starter"));
+        assert_eq!(why.count(), usize::from(is_alone && is_bug), "{lines:#?}");
+        let must = exercise.spec.kind == Kind::Write;
+        assert!(!(is_alone && must), "{}: {lines:#?}", exercise.id);
         assert!((3..=LINES).contains(&count), "{}: {lines:#?}", exercise.id);
     }
-    assert!(compared > 0, "no starter is right and costs more");
 }

@@ -471,7 +471,7 @@ fn without_nvrtc_the_way_goes_on() {
         learner.start(&exercise).unwrap();
         learner.pass(&exercise).unwrap();
     }
-    let started = without(&["start", "warp-sum-cuda"]);
+    let started = without(&["start", "warp-max-cuda"]);
     let said = "It cannot be checked here, because NVRTC is not installed; ";
     assert!(started.ended(0).contains(said), "{}", started.stdout);
     assert!(
@@ -487,7 +487,7 @@ fn without_nvrtc_the_way_goes_on() {
     ]);
     let next = without(&["start"]);
     assert!(next.ended(0).starts_with("24 "), "{}", next.stdout);
-    assert!(next.stdout.contains("23 warp-sum-cuda"), "{}", next.stdout);
+    assert!(next.stdout.contains("23 warp-max-cuda"), "{}", next.stdout);
     learner.pass(&named("four-warps")).unwrap();
     for command in ["start", "watch", "list"] {
         let run = without(&[command]);

@@ -2,12 +2,12 @@
 
 use data::RustcError;
 
-/// Maximum lines of an error below its first, and characters of each: more than an error in an exercise has.
+/// Maximum lines below the first error's first line, and characters of each: more than two errors in an exercise have.
 const SHOWN: usize = 40;
 const WIDTH: usize = 200;
 
 /// The first error in one line, `FILE:LINE:COLUMN: error[E0425]: …`, and the lines that a terminal shows below: the code
-/// with its labels, notes and help.
+/// with its labels, notes and help, then the other errors, as many as fit.
 pub fn first_error(stderr: &str) -> (String, Vec<String>) {
     let errors = RustcError::all(stderr);
     let Some(error) = errors.first() else {
@@ -17,8 +17,17 @@ pub fn first_error(stderr: &str) -> (String, Vec<String>) {
     };
     let mut notes = below(error);
     // An error without a place only counts or explains others.
-    let more = errors[1..].iter().filter(|error| !error.spans.is_empty());
-    match more.count() {
+    let others = errors[1..].iter().filter(|error| !error.spans.is_empty());
+    let mut left = 0;
+    for other in others {
+        let whole = [vec![format!("  {}", in_one_line(other))], below(other)].concat();
+        if left == 0 && notes.len() + whole.len() <= SHOWN {
+            notes.extend(whole);
+        } else {
+            left += 1;
+        }
+    }
+    match left {
         0 => {}
         1 => notes.push("    (and 1 more error)".into()),
         n => notes.push(format!("    (and {n} more errors)")),
@@ -75,10 +84,20 @@ mod tests {
         assert_eq!(notes, shown);
         let end = json!({"level": "error", "message": "aborting", "code": null, "spans": [], "rendered": "e\n"});
         let (same, more) = first_error(&format!("{first}\n{first}\n{end}\n"));
-        assert_eq!((same, &more[..4]), (line, &shown.map(String::from)[..]));
-        assert_eq!(more[4..], ["    (and 1 more error)"]);
+        let second = [format!("  {expected}")];
+        let both = [
+            &shown.map(String::from)[..],
+            &second,
+            &shown.map(String::from),
+        ]
+        .concat();
+        assert_eq!((same, more), (line, both));
         let long = error("a", "b", &"line\n".repeat(99));
-        assert_eq!(first_error(&long.to_string()).1.len(), SHOWN);
+        let (_, notes) = first_error(&long.to_string());
+        assert_eq!(notes.len(), SHOWN);
+        let (_, more) = first_error(&format!("{long}\n{first}\n"));
+        assert_eq!(more[..SHOWN], notes);
+        assert_eq!(more[SHOWN..], ["    (and 1 more error)"]);
     }
 
     #[test]
