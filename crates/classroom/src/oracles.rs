@@ -10,7 +10,7 @@ use crate::problem::Problem;
 /// Computes the output of a launch from the arguments before it; `None` if it needs other arguments or sizes.
 pub type Oracle = fn(&Problem) -> Option<Vec<f64>>;
 
-const ALL: [(&str, Oracle); 15] = [
+const ALL: [(&str, Oracle); 16] = [
     ("attention", attention::attention),
     ("axpy", axpy),
     ("doubled", doubled),
@@ -20,6 +20,10 @@ const ALL: [(&str, Oracle); 15] = [
     ("linear_swiglu", attention::linear_swiglu),
     ("matmul", matmul::matmul),
     ("matmul_transposed", matmul::matmul_transposed),
+    (
+        "matmul_transposed_exchanged",
+        matmul::matmul_transposed_exchanged,
+    ),
     ("rope", rope),
     ("row_sum", row_sum),
     ("scaled_columns", scaled_columns),
