@@ -260,6 +260,30 @@ fn too_much_of_anything() {
     }
 }
 
+/// Blocks that do nothing but clear their registers, which no instruction counts.
+#[test]
+fn many_blocks_with_many_registers_are_refused() {
+    let text = ".version 8.4\n.target sm_90\n.address_size 64\n.entry kernel() { .reg .b32 %r<10000>; ret; }";
+    let kernel = Module::parse(text).unwrap().kernel("kernel").unwrap();
+    let launch = |blocks| {
+        let grid = [blocks, 1, 1];
+        let block = [1024, 1, 1];
+        let dim = Dim {
+            grid,
+            block,
+            smem: 0,
+        };
+        kernel.launch(dim, &mut [], &[], &Options::default())
+    };
+    assert!(launch(2).is_ok());
+    let begin = Instant::now();
+    let error = launch(4_194_303).unwrap_err().to_string();
+    let expected =
+        "registers, local and shared memory of all blocks: expected at most 1280000000000 bytes";
+    assert!(error.contains(expected), "{error}");
+    assert!(begin.elapsed() < Duration::from_secs(5));
+}
+
 /// Loops that only a limit ends.
 #[test]
 fn loops_that_take_more_and_more() {

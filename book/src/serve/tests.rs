@@ -131,6 +131,12 @@ fn another_host_is_refused() -> Result<()> {
         text.starts_with("HTTP/1.1 403 ") && text.contains(line),
         "{text}"
     );
+    for hosts in ["localhost:x@evil", "[::1]evil", "localhost\r\nHost: evil"] {
+        let head = format!("GET / HTTP/1.1\r\nHost: {hosts}\r\nConnection: close\r\n\r\n");
+        let mut text = String::new();
+        send(address, head.as_bytes())?.read_to_string(&mut text)?;
+        assert!(text.starts_with("HTTP/1.1 400 "), "{hosts}: {text}");
+    }
     Ok(())
 }
 

@@ -87,6 +87,9 @@ pub struct Failure {
     pub notes: Notes,
 }
 
+/// Maximum bytes of a failure's line, which a submission may have printed.
+const LONGEST_LINE: usize = 4096;
+
 /// Lines for the learner: output of the submission, or counters next to predictions.
 pub type Notes = Vec<String>;
 
@@ -99,9 +102,14 @@ impl Failure {
     /// A failure whose line already has its location.
     pub fn of_line(by: Part, line: &str) -> Self {
         let words: Vec<&str> = line.split_whitespace().collect();
+        let mut line = printable(&words.join(" "));
+        if line.len() > LONGEST_LINE {
+            line.truncate(line.floor_char_boundary(LONGEST_LINE));
+            line.push('…');
+        }
         Self {
             by,
-            line: printable(&words.join(" ")),
+            line,
             notes: vec![],
         }
     }
@@ -216,4 +224,16 @@ fn read(path: &Path) -> Result<Result<Vec<u8>, String>, BadInput> {
         return Ok(Err(what));
     }
     data::read_file(path, MOST_BYTES).map(Ok)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_an_end() {
+        let line = |length| Failure::of_line(Part::Crash, &"ä".repeat(length)).line;
+        assert_eq!(line(2048), "ä".repeat(2048));
+        assert_eq!(line(1 << 20), format!("{}…", "ä".repeat(2048)));
+    }
 }

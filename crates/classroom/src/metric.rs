@@ -3,7 +3,8 @@
 //! A formula consists of terms joined by ` / ` and ` * `, evaluated from the left. A term is
 //!
 //! - a counter of [`simt::Counts`], by its name; an atomic counts as a load and as a store, because it reads and writes;
-//! - `op:bar.sync`, the number of warp executions of instructions that start with it, or are another spelling of it;
+//! - `op:bar.sync`, the number of warp executions of instructions that start with it, or are another spelling of it, as
+//!   `mad.rn.f32` is of `fma`;
 //! - a size of the launch, `rows`;
 //! - a number.
 
@@ -54,7 +55,9 @@ fn term(term: &str, report: &Report, sizes: &Sizes) -> Result<f64, BadInput> {
 /// Whether an instruction is one of a form that a limit names. A barrier of the block has several spellings, and with
 /// `.red` it also reduces.
 fn is_of(found: &str, form: &str) -> bool {
-    found.starts_with(form) || form == "bar.sync" && is_barrier(found)
+    found.starts_with(form)
+        || form == "bar.sync" && is_barrier(found)
+        || form == "fma" && found.starts_with("mad.") && found.contains(".f")
 }
 
 fn is_barrier(form: &str) -> bool {
@@ -153,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn every_spelling_of_a_barrier_counts() {
+    fn every_spelling_counts() {
         for form in [
             "bar.sync",
             "bar.cta.sync",
@@ -172,5 +175,7 @@ mod tests {
         ] {
             assert!(!is_of(form, "bar.sync"), "{form}");
         }
+        assert!(is_of("mad.rn.f32", "fma") && is_of("mad.f64", "fma"));
+        assert!(!is_of("mad.lo.u32", "fma") && !is_of("mad.wide.s32", "fma"));
     }
 }

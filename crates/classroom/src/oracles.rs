@@ -20,6 +20,10 @@ const ALL: [(&str, Oracle); 16] = [
     ("linear_swiglu", attention::linear_swiglu),
     ("matmul", matmul::matmul),
     ("matmul_transposed", matmul::matmul_transposed),
+    (
+        "matmul_transposed_exchanged",
+        matmul::matmul_transposed_exchanged,
+    ),
     ("rope", rope),
     ("row_max", row_max),
     ("row_sum", row_sum),

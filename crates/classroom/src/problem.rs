@@ -41,6 +41,8 @@ pub struct Launch {
     pub operands: Operands,
     /// Expected output.
     pub expected: Vec<f64>,
+    /// Outputs of the kernel's mistakes.
+    pub mistakes: Vec<Vec<f64>>,
 }
 
 impl Launch {
@@ -74,17 +76,28 @@ impl Launch {
             args: args.collect(),
         };
         let numbers = problem.args.get(kernel.output).map_or(0, Vec::len);
-        let expected = oracles::by_name(&kernel.oracle)?(&problem);
-        let fits = |expected: &Vec<f64>| expected.len() == numbers;
-        let expected = expected.filter(fits).ok_or_else(|| {
-            let needs = format!("arguments and sizes of the oracle `{}`", kernel.oracle);
-            let found = format!("others for argument {} of {numbers} numbers", kernel.output);
-            BadInput::new(&kernel.entry, needs, found)
-        })?;
+        let output = |oracle: &String| {
+            let output = oracles::by_name(oracle)?(&problem);
+            output
+                .filter(|output| output.len() == numbers)
+                .ok_or_else(|| {
+                    let needs = format!("arguments and sizes of the oracle `{oracle}`");
+                    let found =
+                        format!("others for argument {} of {numbers} numbers", kernel.output);
+                    BadInput::new(&kernel.entry, needs, found)
+                })
+        };
+        let expected = output(&kernel.oracle)?;
+        let mistakes = kernel
+            .mistakes
+            .iter()
+            .map(|mistake| output(&mistake.oracle));
+        let mistakes = mistakes.collect::<Result<_, _>>()?;
         Ok(Self {
             case,
             operands,
             expected,
+            mistakes,
         })
     }
 

@@ -127,8 +127,11 @@ impl Spec {
                 let expected = format!("the index of one of {} arguments", kernel.args.len());
                 return Err(BadInput::new(of("output"), expected, kernel.output));
             }
-            oracles::by_name(&kernel.oracle)
-                .map_err(|bad| BadInput::new(of("oracle"), bad.expected, bad.found))?;
+            let mistakes = kernel.mistakes.iter().map(|mistake| &mistake.oracle);
+            for oracle in std::iter::once(&kernel.oracle).chain(mistakes) {
+                oracles::by_name(oracle)
+                    .map_err(|bad| BadInput::new(of("oracle"), bad.expected, bad.found))?;
+            }
         }
         for limit in &self.limits {
             let bounds = [limit.at_most, limit.at_least];
@@ -190,6 +193,19 @@ pub struct KernelSpec {
     pub oracle: String,
     /// Tolerance of an output element x, as a multiple of max(1, |x|).
     pub tolerance: f64,
+    /// Mistakes that are recognised by their result.
+    #[serde(default, rename = "mistake")]
+    pub mistakes: Vec<Mistake>,
+}
+
+/// A mistake with its oracle.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mistake {
+    /// Name of the oracle of the wrong result.
+    pub oracle: String,
+    /// The mistake, for the learner.
+    pub what: String,
 }
 
 /// The sizes of the launches.

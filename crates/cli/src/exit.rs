@@ -115,9 +115,13 @@ fn report(error: anyhow::Error) -> ExitCode {
 /// clap reports `--help` and `--version` as errors, but they succeed.
 fn report_usage(usage: &clap::Error) -> ExitCode {
     if !usage.use_stderr() {
-        // If this fails, nothing can be printed.
-        let _ = usage.print();
-        return ExitCode::SUCCESS;
+        let printed = usage.print().and_then(|()| std::io::stdout().flush());
+        return match printed {
+            Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+                complain(BadInput::unwritable("stdout".as_ref(), &e), BAD_INPUT)
+            }
+            _ => ExitCode::SUCCESS,
+        };
     }
     complain(data::usage(&usage.to_string()), BAD_INPUT)
 }

@@ -68,14 +68,17 @@ impl<M> Loaded<M> {
 pub fn files(args: &ModelArgs, program: &str, more: &[PathBuf]) -> Vec<PathBuf> {
     let folder = match &*args.model {
         "tiny" => files::find(&format!("models/tiny/{program}")).unwrap_or_default(),
-        folder => folder.into(),
+        model => hub::cached(model).unwrap_or_else(|| model.into()),
     };
+    // A malformed index is an error when the model is loaded.
+    let shards = models::checkpoint::shards(&folder.join("model.safetensors.index.json"));
     let is_read = |path: &PathBuf| {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         stem.starts_with("model") || path.extension() == Some("json".as_ref())
     };
     let entries = folder.read_dir().into_iter().flatten().flatten();
     let files = entries.map(|e| e.path()).filter(is_read);
+    let files = files.chain(shards.unwrap_or_default());
     files.chain(more.iter().cloned()).collect()
 }
 

@@ -4,7 +4,9 @@
 //! `scripts/cuda-toolkit.sh`, otherwise on the loader's path.
 
 use std::env::consts::OS;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use cudarc::nvrtc::{CompileError, CompileOptions, compile_ptx_with_opts};
 use data::BadInput;
@@ -45,9 +47,7 @@ const VERSIONS: &[&str] = if cfg!(windows) {
 /// # Errors
 /// There is no compiler, or it refuses the text; the latter is `FILE:LINE: …`, NVRTC's first error.
 pub fn compile(path: &Path, text: &str, arch: &str) -> Result<String, BadInput> {
-    if text.contains('\0') {
-        return Err(BadInput::new(path.display(), "CUDA", "a byte 0"));
-    }
+    fits(path, text)?;
     let root = load().map_err(|found| BadInput::new(path.display(), MISSING, found))?;
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     let mut folders = vec![folder.unwrap_or(Path::new(".")).to_path_buf()];
@@ -72,8 +72,49 @@ pub fn compile(path: &Path, text: &str, arch: &str) -> Result<String, BadInput> 
         name: Some(path.display().to_string()),
         ..CompileOptions::default()
     };
-    let ptx = compile_ptx_with_opts(text, options).map_err(|error| refused(path, text, &error))?;
+    let compiled = thread::scope(|scope| {
+        let compiler = thread::Builder::new().stack_size(STACK);
+        let compiler = compiler.spawn_scoped(scope, || compile_ptx_with_opts(text, options))?;
+        compiler.join().map_err(|_| io::ErrorKind::Other.into())
+    });
+    let compiled =
+        compiled.map_err(|e: io::Error| BadInput::new("a thread for NVRTC", "one", e))?;
+    let ptx = compiled.map_err(|error| refused(path, text, &error))?;
     Ok(ptx.to_src())
+}
+
+/// Maximum bytes of a text, and a stack that is large enough however it is nested.
+const MOST_BYTES: usize = 1 << 18;
+const STACK: usize = 1 << 30;
+
+/// Maximum depth of brackets. Thousands take gigabytes of memory.
+const DEEPEST: usize = 1000;
+
+/// Refuses a text that would end this process. What macros and templates make of it has no limit.
+fn fits(path: &Path, text: &str) -> Result<(), BadInput> {
+    let path = path.display();
+    if text.contains('\0') {
+        return Err(BadInput::new(path, "CUDA", "a byte 0"));
+    }
+    if text.len() > MOST_BYTES {
+        let expected = format!("CUDA of at most {MOST_BYTES} bytes");
+        return Err(BadInput::new(path, expected, text.len()));
+    }
+    let mut depth = 0_usize;
+    for (number, line) in (1..).zip(text.lines()) {
+        for c in line.chars() {
+            match c {
+                '(' | '[' | '{' => depth += 1,
+                ')' | ']' | '}' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            if depth > DEEPEST {
+                let place = format!("{path}:{number}");
+                return Err(BadInput::new(place, "", "nested too deeply"));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Compiles the CUDA of a learner's level, for the simulator and for every GPU from compute capability 7.5 on.

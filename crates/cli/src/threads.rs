@@ -56,6 +56,19 @@ fn instead(asked: Option<&OsStr>, processors: usize) -> Option<usize> {
     }
 }
 
+/// Lets a write beyond a limit on the size of files, such as that of `ulimit -f`, be an error with a line, where the signal
+/// would end the program without one. Programs that this one starts get their own end: a handler is not inherited.
+#[cfg(unix)]
+fn survive_file_limits() {
+    extern "C" fn nothing(_: libc::c_int) {}
+    let nothing: extern "C" fn(libc::c_int) = nothing;
+    // SAFETY: the handler does nothing, so that it may interrupt anything.
+    unsafe { libc::signal(libc::SIGXFSZ, nothing as libc::sighandler_t) };
+}
+
+#[cfg(not(unix))]
+fn survive_file_limits() {}
+
 /// Runs `f` on a thread of rayon's pool, and keeps freed memory from here on.
 ///
 /// candle starts many short parallel loops. A loop that starts outside the pool sleeps until a pool thread
@@ -66,6 +79,7 @@ fn instead(asked: Option<&OsStr>, processors: usize) -> Option<usize> {
 /// The system starts no more threads.
 pub fn run<T: Send>(f: impl FnOnce() -> T + Send) -> anyhow::Result<T> {
     init();
+    survive_file_limits();
     crate::memory::keep();
     start()?;
     Ok(rayon::scope(|_| f()))

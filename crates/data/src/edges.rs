@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::BadInput;
-use crate::file::{at, quoted, read_text};
+use crate::file::{at, quoted, read_text, with_newlines};
 use crate::graph::Graph;
 
 /// Maximum number of nodes, so that a wrong digit does not exhaust memory.
@@ -20,7 +20,7 @@ const EXPECTED: &str = "source,target as whole numbers from 0";
 /// [`BadInput`] with file and line where a row is ragged, a node is negative, above
 /// [`MAX_NODES`] or not a number, an attribute is not a finite number, or no edge is there.
 pub fn read_csv(path: &Path) -> Result<Graph, BadInput> {
-    parse(path, &read_text(path)?)
+    parse(path, &with_newlines(read_text(path)?))
 }
 
 /// Does the same as [`read_csv`] for a model that takes `attributes` numbers for each edge, or none. Their number is
@@ -29,7 +29,7 @@ pub fn read_csv(path: &Path) -> Result<Graph, BadInput> {
 /// # Errors
 /// See [`read_csv`]; and [`BadInput`] for another number of attributes on the first line.
 pub fn read_csv_of(path: &Path, attributes: usize) -> Result<Graph, BadInput> {
-    let text = read_text(path)?;
+    let text = with_newlines(read_text(path)?);
     let first = text.lines().find(|line| !line.is_empty());
     let commas = first.map_or(0, |line| line.matches(',').count());
     match commas.saturating_sub(1) {

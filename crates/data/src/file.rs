@@ -127,10 +127,19 @@ fn text(path: &Path, bytes: Vec<u8>) -> Result<String, BadInput> {
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
+/// Returns a text whose lines end by `\n`, where a file of an old Mac has a `\r` at the end of each.
+pub(crate) fn with_newlines(text: String) -> String {
+    if text.contains('\r') && !text.contains('\n') {
+        text.replace('\r', "\n")
+    } else {
+        text
+    }
+}
+
 /// Reads comma-separated numbers of a regular file, one row per line, all of the same width; `expected` describes
 /// them. Empty lines at the end are ignored.
 pub(crate) fn rows<T: FromStr>(path: &Path, expected: &str) -> Result<Vec<Vec<T>>, BadInput> {
-    let text = read_text_file(path, MAX_STREAM)?;
+    let text = with_newlines(read_text_file(path, MAX_STREAM)?);
     let mut rows: Vec<Vec<T>> = vec![];
     for (line, content) in text.trim_end().lines().enumerate() {
         let row: Result<Vec<T>, _> = content.split(',').map(|s| s.trim().parse()).collect();
@@ -250,6 +259,14 @@ mod tests {
                 .to_string()
                 .ends_with("expected a file, found a pipe or a device")
         );
+    }
+
+    #[test]
+    fn lines_may_end_by_a_carriage_return() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.csv");
+        std::fs::write(&path, "1,2\r3,4\r").unwrap();
+        assert_eq!(rows(&path, "numbers"), Ok(vec![vec![1, 2], vec![3, 4]]));
     }
 
     /// The kernel's log is a regular file of no bytes, and its end never comes.

@@ -17,6 +17,7 @@ pub mod picture;
 mod rustc;
 mod say;
 pub mod shapes;
+mod temporary;
 pub mod tu;
 mod write;
 
@@ -28,4 +29,5 @@ pub use rustc::{RustcError, Span};
 #[doc(hidden)]
 pub use say::print_text;
 pub use say::{note, say};
+pub use temporary::Temporary;
 pub use write::{partial_folder, save_as, writable_folder, write_atomically, write_with};

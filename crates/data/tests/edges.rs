@@ -30,6 +30,7 @@ fn a_header_spaces_and_windows_lines_change_nothing() {
         "0,1\n5,1\n1,1",
         "source,target\n0,1\n5,1\n1,1\n",
         "\u{feff}from, to\r\n 0, 1\r\n5 ,1\r\n\"1\",1\r\n",
+        "0,1\r5,1\r1,1\r",
     ] {
         assert_eq!(read(text), Ok(expected.clone()), "{text}");
     }

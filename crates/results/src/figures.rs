@@ -7,6 +7,7 @@ use std::path::Path;
 
 use data::{BadInput, short};
 
+use crate::machine::{DATE, is_date};
 use crate::{Kind, Origin};
 
 /// The number of the highest level.
@@ -95,7 +96,12 @@ pub(crate) fn check<R: Figures>(path: &Path, rows: &[R]) -> Result<(), BadInput>
                 format!("it in row {first}, too"),
             ));
         }
-        row.check().map_err(|wrong| {
+        let date = row.origin().map(|origin| &origin.date);
+        let dated = match date.filter(|date| !is_date(date)) {
+            Some(date) => Err(Wrong::new("origin.date", DATE, date)),
+            None => Ok(()),
+        };
+        dated.and_then(|()| row.check()).map_err(|wrong| {
             let (file, number) = (path.display(), i + 1);
             let what = format!(
                 "{file}: row {number}, {}: `{}`",

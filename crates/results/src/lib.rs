@@ -153,6 +153,7 @@ mod tests {
         let mut results = OpResults::new(Machine {
             name: "A CPU".into(),
             threads: 2,
+            date: "2026-11-21".into(),
             ..Machine::default()
         });
         results.rows.push(OpRow {
@@ -227,6 +228,15 @@ mod tests {
         }
         let error = wrong("\"threads\": 2", "\"threads\": 0");
         assert!(error.ends_with("`machine.threads`: expected a number above 0, found 0"));
+        for date in ["yesterday", "2026-13-01", "26-11-27", "2026-+1-27"] {
+            let error = wrong("2026-11-21", date);
+            let end = format!("`machine.date`: expected a date as YYYY-MM-DD, found {date}");
+            assert!(error.ends_with(&end), "{error}");
+        }
+        let origin = r#""origin": {"commit": "abc", "date": "2026-11-32"}, "op": "#;
+        let error = wrong("\"op\":", origin);
+        let end = "`origin.date`: expected a date as YYYY-MM-DD, found 2026-11-32";
+        assert!(error.ends_with(end), "{error}");
         let notes = |text: &str| format!("\"notes\": [\"{text}\"], \"rows\"");
         for text in ["<!-- results:end -->", "\\u001b[2J", "a\\nb"] {
             let error = wrong("\"rows\"", &notes(text));

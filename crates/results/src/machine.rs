@@ -51,6 +51,22 @@ pub struct Origin {
     pub date: String,
 }
 
+/// Description of a date.
+pub(crate) const DATE: &str = "a date as YYYY-MM-DD";
+
+/// Whether a text is `YYYY-MM-DD`, with a month of the year and a day from 1 to 31.
+pub(crate) fn is_date(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    let is_number = |part: &str| part.bytes().all(|c| c.is_ascii_digit());
+    let [year, month, day] = parts[..] else {
+        return false;
+    };
+    [year.len(), month.len(), day.len()] == [4, 2, 2]
+        && parts.iter().all(|part| is_number(part))
+        && ("01"..="12").contains(&month)
+        && ("01"..="31").contains(&day)
+}
+
 impl Machine {
     /// Returns the measured commit and the date.
     pub fn origin(&self) -> Origin {
@@ -100,6 +116,9 @@ impl Machine {
                 "the name of a device",
                 "nothing",
             ));
+        }
+        if !is_date(&self.date) {
+            return Err(BadInput::new(what("date"), DATE, data::short(&self.date)));
         }
         match self.threads {
             0 => Err(BadInput::new(what("threads"), "a number above 0", 0)),

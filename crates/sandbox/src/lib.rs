@@ -45,6 +45,7 @@ mod run;
 
 pub use limits::Limits;
 pub use output::Kept;
+pub use process::limit_own_memory;
 pub use run::{Killed, Outcome, Running, run, spawn, spawn_with};
 
 use std::io::Write;

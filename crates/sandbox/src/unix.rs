@@ -99,6 +99,15 @@ fn resources(limits: &Limits) -> io::Result<Vec<(Resource, u64, u64)>> {
     Ok(all)
 }
 
+/// Limits the address space of this process, where the system lets it.
+pub fn limit_own_memory(bytes: u64) -> io::Result<()> {
+    if cfg!(target_os = "linux") {
+        let (_, hard) = Resource::AS.get()?;
+        Resource::AS.set(bytes.min(hard), hard)?;
+    }
+    Ok(())
+}
+
 /// Threads that a program without child processes may have: those of rayon, and more.
 const THREADS: u64 = 512;
 

@@ -271,6 +271,7 @@ mod tests {
             device: "cpu".into(),
             name: "A CPU".into(),
             threads: 2,
+            date: "2026-11-27".into(),
             ..Machine::default()
         };
         let left = target.path().join("workbook/benches.json");

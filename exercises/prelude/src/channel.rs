@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 
 /// Maximum bytes of a message: many times the largest input.
-const MOST: usize = 1 << 27;
+pub const MOST: usize = 1 << 27;
 
 /// A pipe in each direction.
 pub struct Channel {

@@ -2,12 +2,13 @@
 
 use std::error::Error;
 use std::fmt;
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::channel::Channel;
+use crate::channel::{Channel, MOST};
 use crate::sent::Sent;
 use crate::{Fresh, Verdict};
 
@@ -47,13 +48,21 @@ impl Submission {
     /// Calls a function of `calls.rs`.
     ///
     /// # Errors
-    /// The submission's process has ended, or candle refuses one of its operations.
+    /// The submission's process has ended, its result is too large, or candle refuses one of its operations.
     pub fn call<R: Sent>(&mut self, name: &str, arguments: impl Sent) -> Result<R, Box<dyn Error>> {
         let mut request = vec![];
         name.to_owned().put(&mut request);
         arguments.put(&mut request);
         self.channel.send(&request).map_err(|_| NoAnswer)?;
-        let answer = self.channel.receive().map_err(|_| NoAnswer)?;
+        let answer = match self.channel.receive() {
+            Err(e) if e.kind() == ErrorKind::InvalidData => {
+                let mib = MOST >> 20;
+                return Err(
+                    format!("{name}: expected a result of at most {mib} MiB, found more").into(),
+                );
+            }
+            answer => answer.map_err(|_| NoAnswer)?,
+        };
         let answer = Result::<Vec<u8>, String>::take(&mut &*answer.ok_or(NoAnswer)?);
         let result = answer.ok_or(NoAnswer)?.map_err(Refused)?;
         Ok(R::take(&mut &*result).ok_or(NoAnswer)?)

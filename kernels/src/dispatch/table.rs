@@ -142,10 +142,11 @@ impl Table {
         let named = |e: String| format!("{}: {e}", path.display());
         let read = || -> io::Result<String> {
             let mut text = String::new();
-            // A pipe would wait for a writer forever.
-            if !path.metadata()?.is_file() {
+            // A pipe would wait for a writer forever, and so may a file without a size, such as `/proc/kmsg`.
+            let file = path.metadata()?;
+            if !file.is_file() || file.len() == 0 {
                 return Err(io::Error::other(
-                    "expected a file, found a folder, a pipe or a device",
+                    "expected a file, found a folder, a pipe, a device or nothing",
                 ));
             }
             // A device such as `/dev/zero` has no end.

@@ -226,6 +226,14 @@ mod tests {
             assert!(complaint.contains(says) && complaint.contains("a-cpu-2-threads.json"));
             assert_eq!(complaint.lines().count(), 1);
         }
+        // The kernel's log has no end.
+        #[cfg(target_os = "linux")]
+        {
+            std::fs::remove_file(&file)?;
+            std::os::unix::fs::symlink("/proc/kmsg", &file)?;
+            let (_, complaint) = find();
+            assert!(complaint.expect("a line").contains("expected a file"));
+        }
         Ok(())
     }
 

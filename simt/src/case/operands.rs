@@ -32,6 +32,7 @@ impl Operands {
             args: vec![],
             layouts: vec![],
         };
+        fits(case)?;
         for (number, argument) in case.args.iter().enumerate() {
             let arg = operands.make(number, argument, seed, folder)?;
             operands.args.push(arg);
@@ -107,6 +108,23 @@ impl Operands {
             bytes: self.buffers[buffer].bytes.clone(),
         }))
     }
+}
+
+/// Checks the sizes of all buffers before the first is filled. Those of files are checked when they are read.
+fn fits(case: &Case) -> Result<()> {
+    let bytes = |argument: &Argument| match argument {
+        Argument::Buffer { contents, .. } => {
+            let count = |shape: &Vec<u64>| shape.iter().product();
+            contents.element.bytes() as u64 * contents.shape.as_ref().map_or(0, count)
+        }
+        _ => 0,
+    };
+    let found: u64 = case.args.iter().map(bytes).sum();
+    if found <= MAX_BYTES {
+        return Ok(());
+    }
+    let expected = format!("at most {MAX_BYTES} bytes in all");
+    Err(wrong("the buffers of the arguments", expected, found))
 }
 
 fn address(buffer: usize, element: Element, offset: u64) -> Arg {

@@ -171,6 +171,14 @@ fn errors_name_the_problem() {
             "--arg f32:4294967296:zeros",
             ["at most 1073741824 bytes", "4294967296"],
         ),
+        // Refused before the first is filled.
+        (
+            "--arg f64:130000000:random --arg f64:130000000:random",
+            [
+                "the buffers of the arguments: expected at most",
+                "2080000000",
+            ],
+        ),
         ("--arg u32:[1,x]", ["numbers of type u32", "[1,x]"]),
         ("--arg u32:[1", ["ends with ]", "[1"]),
         ("--arg u32:4:random:0", ["above 0", "random:0"]),

@@ -140,7 +140,8 @@ pub fn cluster_of(kernel: &Kernel, dim: &Dim, given: Option<[u32; 3]>) -> Result
     Ok(cluster)
 }
 
-/// Whether a launch takes no more memory than it may: see [`Options::memory`].
+/// Whether a launch takes no more memory than it may: see [`Options::memory`]. What all blocks clear together, one after
+/// another, has a limit, too, because it takes time without an instruction.
 pub fn check_memory(
     kernel: &Kernel,
     dim: &Dim,
@@ -165,15 +166,29 @@ pub fn check_memory(
     let bytes = (warps * warp + shared + counts)
         .saturating_mul(blocks)
         .saturating_add(buffers);
-    if bytes <= options.memory {
-        return Ok(());
+    let wrong = |what: &str, most: u64, found: u64| {
+        Err(Error::Launch {
+            what: format!("{}: {what}", kernel.name),
+            expected: format!("at most {most} bytes"),
+            found: found.to_string(),
+        })
+    };
+    if bytes > options.memory {
+        return wrong("memory", options.memory, bytes);
     }
-    Err(Error::Launch {
-        what: format!("{}: memory", kernel.name),
-        expected: format!("at most {} bytes", options.memory),
-        found: bytes.to_string(),
-    })
+    let grid = dim.grid.iter().map(|&n| u64::from(n)).product::<u64>();
+    let cleared = (warps * warp + shared).saturating_mul(grid);
+    // A warp instruction writes a register of 128 bytes.
+    let most = options.launch_fuel.saturating_mul(128).max(LEAST_CLEARED);
+    if cleared > most {
+        let what = "registers, local and shared memory of all blocks";
+        return wrong(what, most, cleared);
+    }
+    Ok(())
 }
+
+/// Bytes that a launch may always clear: a second's work.
+const LEAST_CLEARED: u64 = 4 << 30;
 
 /// Builds the parameter block.
 pub fn parameters(kernel: &Kernel, args: &[Arg]) -> Vec<u8> {

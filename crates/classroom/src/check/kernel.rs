@@ -322,10 +322,8 @@ fn digits(x: f64) -> String {
 fn wrong_result(kernel: &KernelSpec, before: &Launch, after: &Launch) -> Option<String> {
     let found = after.values(kernel.output);
     let both: Vec<(f64, f64)> = found.into_iter().zip(before.expected.clone()).collect();
-    let is_wrong = |&(f, e): &(f64, f64)| {
-        let is_close = f == e || (f - e).abs() <= kernel.tolerance * e.abs().max(1.);
-        !is_close
-    };
+    let is_close = |f: f64, e: f64| f == e || (f - e).abs() <= kernel.tolerance * e.abs().max(1.);
+    let is_wrong = |&(f, e): &(f64, f64)| !is_close(f, e);
     let Some(first) = both.iter().position(is_wrong) else {
         return changed_input(kernel, before, after);
     };
@@ -344,9 +342,13 @@ fn wrong_result(kernel: &KernelSpec, before: &Launch, after: &Launch) -> Option<
         shape: &after.shape(kernel.output),
         expected: &expected,
         found: &all,
-        is_close: &|f, e| !is_wrong(&(f, e)),
+        is_close: &is_close,
     };
-    let pattern = result.pattern();
+    let mut mistakes = kernel.mistakes.iter().zip(&before.mistakes);
+    let is_it = |wrong: &[f64]| all.iter().zip(wrong).all(|(f, w)| is_close(*f, *w));
+    let mistake = mistakes.find(|(_, wrong)| is_it(wrong));
+    let mistake = mistake.map(|(mistake, _)| mistake.what.clone());
+    let pattern = mistake.or_else(|| result.pattern());
     let pattern = pattern.map_or(String::new(), |pattern| format!(": {pattern}"));
     Some(format!(
         "{}: expected {}, found {found}{many}{pattern}",

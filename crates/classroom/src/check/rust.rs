@@ -22,9 +22,8 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use data::BadInput;
+use data::{BadInput, Temporary};
 use sandbox::Killed;
-use tempfile::TempDir;
 
 use super::{Failure, Notes, Outcome, Part};
 use crate::exercise::Exercise;
@@ -55,7 +54,9 @@ impl Rustc {
 
     /// Compiles and runs the submission `text` of the file `path`.
     pub fn check(&self, exercise: &Exercise, path: &Path, text: &str, seed: u64) -> Outcome {
-        let folder = TempDir::new().map_err(|e| BadInput::new("a temporary folder", "one", e))?;
+        let parent = std::env::temp_dir();
+        let folder = Temporary::new(&parent)
+            .map_err(|e| BadInput::new(parent.display(), "a folder for temporary files", e))?;
         let package = Package::write(exercise, path, text, folder.path())?;
         let programs = match compile(&package, &self.cargo)? {
             Ok(programs) => programs,

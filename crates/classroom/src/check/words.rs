@@ -26,8 +26,13 @@ const OF_RUST: [&str; 14] = [
     "global_asm",
 ];
 
-/// Words of CUDA.
-const OF_CUDA: [&str; 2] = ["include", "include_next"];
+/// Words of CUDA: other files, and whether they exist.
+const OF_CUDA: [&str; 4] = [
+    "include",
+    "include_next",
+    "__has_include",
+    "__has_include_next",
+];
 
 fn words_of(language: Language) -> &'static [&'static str] {
     match language {
@@ -43,7 +48,7 @@ pub fn forbidden(language: Language) -> Option<String> {
         Language::Rust => {
             ", nor `static`, `thread_local`, `macro_rules`, `set_hook`, `take_hook` or `quantized`"
         }
-        Language::Cuda => ", nor a `\\` at the end of a line",
+        Language::Cuda => ", nor `##`, `#line` or a `\\` at the end of a line",
         Language::Ptx => return None,
     };
     let words = words_of(language).join("`, `");
@@ -68,15 +73,43 @@ pub fn refused(text: &str, language: Language) -> Option<(usize, String)> {
 
 /// Returns the forbidden word of a line.
 fn found(code: &str, words: &[&str], language: Language) -> Option<String> {
-    // A backslash at the end of a line may split a word.
-    if language == Language::Cuda && code.trim_end().ends_with('\\') {
-        return Some("expected no \\ at the end of a line, found one".into());
+    if language == Language::Cuda
+        && let Some(what) = refused_directive(code)
+    {
+        return Some(format!("expected no {what}, found one"));
     }
     let mut parts = code.split(|c: char| !c.is_alphanumeric() && c != '_');
     let word = parts.find(|part| words.contains(part))?;
     Some(format!(
         "expected a region that includes no other file, runs no code before `main` and has no machine code, found the word `{word}`"
     ))
+}
+
+/// Returns what of the preprocessor a line of CUDA has that could make a forbidden word, or another line's number.
+fn refused_directive(code: &str) -> Option<&'static str> {
+    // A backslash at the end of a line may split a word.
+    if code.trim_end().ends_with('\\') {
+        return Some("\\ at the end of a line");
+    }
+    // A `#` may be written as `%:`.
+    let code = code.replace("%:", "#");
+    if code.contains("##") {
+        return Some("`##`");
+    }
+    let mut directives = code.split('#').skip(1).map(str::trim_start);
+    let is_line = |mut rest: &str| {
+        while let Some(comment) = rest.strip_prefix("/*") {
+            let Some((_, after)) = comment.split_once("*/") else {
+                return true;
+            };
+            rest = after.trim_start();
+        }
+        let word = rest
+            .split(|c: char| !c.is_alphanumeric() && c != '_')
+            .next();
+        word.is_some_and(|word| word == "line" || word.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    directives.any(is_line).then_some("`#line`")
 }
 
 /// Strips the comment at the end of a line. A `//` may also be in a string or a block comment, which ends
@@ -128,6 +161,13 @@ mod tests {
             "#include \"s.cu\"",
             "# /* */ include <s>",
             "#inc\\\nlude <s>",
+            "#if __has_include(<s>)",
+            "#define P(a, b) a##b",
+            "#define P(a, b) a %:%: b",
+            "#line 7",
+            "# 7 \"s.cu\"",
+            "/* */ %: /* */ line 7",
+            "# /*\n*/ 7",
         ] {
             assert_eq!(line_of(region, Language::Cuda), Some(4), "{region}");
         }
@@ -135,7 +175,8 @@ mod tests {
 
     #[test]
     fn the_words_are_listed_for_a_person() {
-        let of_cuda = "Your regions contain none of the words `include`, `include_next`, nor a `\\` at the end of a line; \
+        let of_cuda = "Your regions contain none of the words `include`, `include_next`, `__has_include`, `__has_include_next`, \
+                       nor `##`, `#line` or a `\\` at the end of a line; \
                        comments after `//` may contain the words.";
         assert_eq!(forbidden(Language::Cuda).as_deref(), Some(of_cuda));
         let of_rust = forbidden(Language::Rust).unwrap();
@@ -158,6 +199,14 @@ mod tests {
                 assert_eq!(line_of(region, language), None, "{region}");
             }
         }
-        assert_eq!(line_of("mod s;", Language::Cuda), None);
+        for region in [
+            "mod s;",
+            "#define N 16",
+            "#pragma unroll 4",
+            "#if N > 4 /* line 5 */",
+            "int line = 5;",
+        ] {
+            assert_eq!(line_of(region, Language::Cuda), None, "{region}");
+        }
     }
 }

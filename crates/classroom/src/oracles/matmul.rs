@@ -16,6 +16,21 @@ pub fn matmul_transposed(p: &Problem) -> Option<Vec<f64>> {
     product(p, p.size("columns")?, |k, c| b.get(c * inner + k))
 }
 
+/// The same with the second and third register of mma.sync's fragment of a exchanged: in each tile of 16 × 16, the upper
+/// right and the lower left quarter.
+pub fn matmul_transposed_exchanged(p: &Problem) -> Option<Vec<f64>> {
+    let inner = p.size("inner")?;
+    let a = p.arg(0)?;
+    let element = |i: usize| {
+        let (row, k) = (i / inner, i % inner);
+        let flip = (row ^ k) & 8;
+        a.get((row ^ flip) * inner + (k ^ flip)).copied()
+    };
+    let mut exchanged = p.clone();
+    *exchanged.args.first_mut()? = (0..a.len()).map(element).collect::<Option<_>>()?;
+    matmul_transposed(&exchanged)
+}
+
 /// Returns a b, where `b` gives an element by row and column.
 fn product<'b>(
     p: &Problem,

@@ -53,6 +53,14 @@ fn a_verdict_that_a_submission_prints_is_none() {
 }
 
 #[test]
+fn a_result_has_a_limit() {
+    let line = "return Tensor::zeros(1 << 25, exercise::candle_core::DType::F32, x.device());";
+    let failure = failure(line);
+    let why = "expected a result of at most 128 MiB, found more";
+    assert!(failure.line.ends_with(why), "{}", failure.line);
+}
+
+#[test]
 fn no_submission_is_unsafe() {
     for line in [
         "unsafe { std::hint::unreachable_unchecked() }",

@@ -5,6 +5,7 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use data::BadInput;
 use levels::Name;
 use models::config::ConfigFile;
+use models::lm::Config;
 use models::{LanguageModel, Ops, Sampling};
 
 use super::LmArgs;
@@ -38,7 +39,7 @@ pub fn run(
     let text = Text::open(loaded)?;
     let config = loaded.model.config();
     let tokens = text.encode(prompt, config.vocab_size)?;
-    let context = config.max_position_embeddings.min(longest(config));
+    let context = context(config);
     let room = room(tokens.len(), context)?;
     let tokens_by_default = match args.model.device {
         Choice::Sim => SIMULATED_TOKENS,
@@ -129,6 +130,11 @@ fn put(text: String) -> Result<bool, BadInput> {
     }
 }
 
+/// Positions of the model that fit into memory.
+fn context(config: &Config) -> usize {
+    config.max_position_embeddings.min(longest(config))
+}
+
 /// Returns how many tokens fit after a prompt of `length` tokens.
 fn room(length: usize, context: usize) -> Result<usize, BadInput> {
     match context.checked_sub(length) {
@@ -179,7 +185,22 @@ fn eos(config: &ConfigFile, vocab_size: usize) -> Result<Option<Vec<u32>>, BadIn
 
 #[cfg(test)]
 mod tests {
-    use super::marked;
+    use super::{context, marked, room};
+
+    /// Keys and values of 32-bit floats have 2 GiB.
+    #[test]
+    fn a_long_context_is_cut_to_the_memory() {
+        let mut config = models::presets::lm("smollm-135m").unwrap();
+        assert_eq!(context(&config), config.max_position_embeddings);
+        config.max_position_embeddings = usize::MAX;
+        let most = context(&config);
+        let heads = config.heads;
+        let of_one = 4 * 2 * config.num_hidden_layers * heads.num_kv_heads * heads.head_dim;
+        assert!((most * of_one) as u64 <= 2 << 30 && ((most + 1) * of_one) as u64 > 2 << 30);
+        assert_eq!(room(most, most), Ok(1));
+        let error = room(most + 1, most).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("--prompt: expected at most {most} tokens")));
+    }
 
     #[test]
     fn a_prompt_is_dim_in_a_terminal_alone() {

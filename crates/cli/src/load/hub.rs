@@ -37,6 +37,12 @@ pub fn folder(model: &str, of: Use) -> Option<Result<PathBuf, BadInput>> {
     Some(name.and_then(|name| Hub::from_env()?.folder(&name, of)))
 }
 
+/// Returns the folder of the checkpoint that `model` names, as far as the cache has it.
+pub fn cached(model: &str) -> Option<PathBuf> {
+    let name = Name::parse(model)?.ok()?;
+    Hub::from_env().ok()?.snapshot(&name).ok()?
+}
+
 /// The hub and its cache, configured by the environment variables of `huggingface_hub`.
 #[derive(Debug, Clone)]
 struct Hub {

@@ -144,6 +144,11 @@ impl Artifacts {
         Ok(artifacts)
     }
 
+    /// Where levels are compiled, each in a folder of its own.
+    pub fn folder(&self) -> PathBuf {
+        self.folder.join(self.program.name())
+    }
+
     /// Reads a message of cargo: "The Cargo Book", External tools.
     fn add(&mut self, message: &Value) {
         let texts = |value: &Value| -> Vec<String> {

@@ -174,12 +174,11 @@ pub fn build(artifacts: &Artifacts, levels: &[OwnLevel]) -> Result<Result<Built,
 }
 
 /// The folder that [`build`] of these levels writes.
-///
-/// # Errors
-/// A level's folder does not exist.
-pub fn build_folder(artifacts: &Artifacts, levels: &[OwnLevel]) -> Result<PathBuf> {
-    let of_program = artifacts.folder.join(artifacts.program.name());
-    Ok(of_program.join(key(levels)?))
+fn build_folder(artifacts: &Artifacts, levels: &[OwnLevel]) -> Result<PathBuf> {
+    match levels.iter().find_map(OwnLevel::built_in) {
+        Some(folder) => Ok(folder.to_owned()),
+        None => Ok(artifacts.folder().join(key(levels)?)),
+    }
 }
 
 /// A folder's name that differs for crates at different places.

@@ -13,7 +13,8 @@ pub const FOLDER: &str = "my-exercises";
 pub struct OwnLevel {
     name: String,
     folder: PathBuf,
-    is_confined: bool,
+    /// Where the code of somebody else is compiled.
+    built_in: Option<PathBuf>,
 }
 
 impl OwnLevel {
@@ -32,7 +33,7 @@ impl OwnLevel {
             Ok(Self {
                 name: name.into_owned(),
                 folder: folder.to_path_buf(),
-                is_confined: false,
+                built_in: None,
             })
         } else {
             Err(BadInput::new(
@@ -72,17 +73,20 @@ impl OwnLevel {
         }
     }
 
-    /// The same for code of somebody else: it is compiled and run in a sandbox.
-    pub fn confined(self) -> Self {
-        Self {
-            is_confined: true,
-            ..self
-        }
+    /// The same for code of somebody else: it is compiled in the folder `built_in`, and compiled and run in a sandbox.
+    pub fn confined(self, built_in: &Path) -> Self {
+        let built_in = Some(built_in.to_owned());
+        Self { built_in, ..self }
+    }
+
+    /// Where code of somebody else is compiled.
+    pub fn built_in(&self) -> Option<&Path> {
+        self.built_in.as_deref()
     }
 
     /// Whether it is compiled and run in a sandbox.
     pub fn is_confined(&self) -> bool {
-        self.is_confined
+        self.built_in.is_some()
     }
 
     /// Name of the level and of its crate.

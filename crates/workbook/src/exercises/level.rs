@@ -11,7 +11,6 @@ mod oracle;
 mod report;
 mod run;
 mod rung;
-mod scratch;
 mod simulated;
 mod texts;
 mod traffic;

@@ -23,6 +23,9 @@ use super::{GradeArgs, Place};
 /// Time for a program to start and read the exercises on a busy machine.
 const TO_START: Duration = Duration::from_secs(2);
 
+/// Address space that NVRTC, the simulator and this program share: a check needs a tenth.
+const TO_COMPILE_CUDA: u64 = 4 << 30;
+
 /// Writes the exercises of a session, or all, without their solutions.
 pub fn handout(
     mut exercises: Vec<Exercise>,
@@ -285,6 +288,11 @@ pub fn verdict(
 ) -> Result<bool> {
     thread::spawn(until_nobody_waits);
     let exercise = exercise::find(exercises, name)?;
+    if exercise.language == Language::Cuda {
+        // Allocators reserve 64 MiB per thread, and align them.
+        let threads = candle_core::utils::get_num_threads() as u64;
+        sandbox::limit_own_memory(TO_COMPILE_CUDA + (threads << 27))?;
+    }
     let outcome = Checker::new(limit).check(exercise, file, seed, None);
     data::println!("{}", serde_json::to_string(&Verdict::from(outcome))?);
     Ok(true)

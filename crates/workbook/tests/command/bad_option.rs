@@ -58,6 +58,14 @@ fn outputs_that_cannot_be() {
         fixture
             .run(&["--input", &input, "--output", &weights])
             .refused(&["expected another file than the inputs"]);
+        // A shard may have any name.
+        let index = fixture.path("model.safetensors.index.json");
+        std::fs::write(&index, r#"{"weight_map": {"a": "rest.bin"}}"#).unwrap();
+        let shard = fixture.path("rest.bin");
+        fixture
+            .run(&["--input", &input, "--output", &shard])
+            .refused(&["expected another file than the inputs"]);
+        std::fs::remove_file(index).unwrap();
         let [output, chart] = ["q.svg", "./q.svg"].map(|name| fixture.path(name));
         let both = ["--input", &input, "--output", &output, "--roofline", &chart];
         fixture.run(&both).refused(&["found the same twice"]);

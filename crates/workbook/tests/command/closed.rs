@@ -63,7 +63,8 @@ fn a_full_stderr_changes_no_file() {
 #[test]
 fn a_full_stdout_is_named() {
     for args in [
-        &["doctor"][..],
+        &["--help"][..],
+        &["doctor"],
         &["exercises", "list"],
         &["gnn"],
         &["vit"],
@@ -75,6 +76,23 @@ fn a_full_stdout_is_named() {
         let line = "error: cannot write `stdout`: no space left on device";
         assert_eq!(said.lines().last(), Some(line), "{args:?}");
     }
+}
+
+/// A limit on the size of files sends a signal that would end the program without a line.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_limit_of_files_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.csv");
+    let mut command = Command::new("sh");
+    let limited = "ulimit -f 0; exec \"$@\"";
+    command.args(["-c", limited, "sh", env!("CARGO_BIN_EXE_workbook")]);
+    let output = command.args(PROFILE).arg(&file).current_dir(root());
+    let output = output.output().unwrap();
+    let said = text(output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    let line = format!("error: cannot write `{}`: file too large", file.display());
+    assert_eq!(said.lines().last(), Some(&*line));
 }
 
 /// A stack that does not fit into the address space takes every thread from the program, as `ulimit -u 1` does.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::run::{Folder, changed, exercises, named};
+use crate::run::{Folder, changed, exercises, finish, named};
 use crate::slashes::slashes;
 
 /// Writes a student's file of an exercise.
@@ -279,6 +279,31 @@ fn grades_can_be_repeated() {
         .trim_end_matches(':');
     assert_eq!(grade(&["--seed", seed]), first);
     assert_ne!(grade(&["--seed", "1"]), grade(&["--seed", "2"]));
+}
+
+/// A cargo that waits for another one takes no time of a check: `grade` asks it once, before the first.
+#[cfg(unix)]
+#[test]
+fn cargo_is_asked_before_the_checks() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    for name in ["class/eve", "class/bob"] {
+        let gate = named("swiglu");
+        submit(&folder, name, "swiglu", gate.solution.as_deref().unwrap());
+    }
+    let cargo = folder.write(
+        "cargo",
+        &format!(
+            "#!/bin/sh\necho asked >> \"$0.log\"\nexec {:?} \"$@\"\n",
+            env!("CARGO")
+        ),
+    );
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&cargo, executable).unwrap();
+    let mut command = folder.command(&["grade", "class", "--only", "swiglu"]);
+    let run = finish(command.env("CARGO", &cargo));
+    assert!(run.ended(0).ends_with("2 of 2 passed\n"), "{}", run.stdout);
+    assert_eq!(folder.read("cargo.log"), "asked\n");
 }
 
 /// Processes that a submission leaves do not delay the grades, and are killed.

@@ -246,6 +246,28 @@ fn a_reset_keeps_what_was_written() {
     assert_eq!(folder.read("my-exercises/07-guard.ptx.old"), "mine");
 }
 
+/// A limit on the size of files is like a full disk: the starter cannot be written.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_failed_reset_leaves_what_was_written() {
+    let folder = Folder::new();
+    let exercise = named("guard");
+    folder.run(&["start", "guard"]).ended(0);
+    fs::write(folder.file(&exercise), "mine").unwrap();
+    let mut command = std::process::Command::new("sh");
+    let limited = "ulimit -f 0; exec \"$@\"";
+    command.args(["-c", limited, "sh", env!("CARGO_BIN_EXE_workbook")]);
+    command
+        .args(["exercises", "reset"])
+        .current_dir(folder.path(""));
+    finish(&mut command).refused(&["cannot write", "07-guard.ptx", "file too large"]);
+    assert_eq!(fs::read_to_string(folder.file(&exercise)).unwrap(), "mine");
+    let names = fs::read_dir(folder.path("my-exercises")).unwrap();
+    let is_left = |name: &str| name.contains(".old") || name.starts_with(".partial");
+    let mut names = names.map(|entry| entry.unwrap().file_name());
+    assert!(!names.any(|name| is_left(&name.to_string_lossy())));
+}
+
 /// After a reset, list and check agree that the exercise is unsolved.
 #[test]
 fn a_reset_takes_the_pass_back() {

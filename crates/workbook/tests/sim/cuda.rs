@@ -61,6 +61,26 @@ fn headers_beside_the_file_are_found() {
 }
 
 #[test]
+fn a_nested_text_does_not_end_the_process() {
+    let folder = Folder::new();
+    let nested = |n| {
+        let two = format!("{}2.f{}", "(".repeat(n), ")".repeat(n));
+        KERNEL.replace("2.f", &two)
+    };
+    // The compiler's stack is large enough for what is allowed.
+    let minus = KERNEL.replace("2.f", &format!("{}2.f", "- ".repeat(20_000)));
+    let Some(run) = sim(&folder, &minus) else {
+        return;
+    };
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert_eq!(sim(&folder, &nested(900)).unwrap().code, Some(1));
+    let run = sim(&folder, &nested(20_000)).unwrap();
+    run.refused(&["scale.cu:3: nested too deeply"]);
+    let run = sim(&folder, &KERNEL.repeat(2000)).unwrap();
+    run.refused(&["expected CUDA of at most 262144 bytes"]);
+}
+
+#[test]
 fn messages_of_the_compiler_are_passed_on() {
     let folder = Folder::new();
     let Some(run) = sim(&folder, &KERNEL.replace("fmaxf", "fmaxg")) else {

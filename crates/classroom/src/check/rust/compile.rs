@@ -1,6 +1,7 @@
 //! Makes a submission and its check two programs.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
@@ -171,7 +172,7 @@ fn compile_judge(
         return Ok(Ok(program(out, "judge")));
     }
     let stderr = outcome.stderr.text();
-    if said::is_about_the_disk(&stderr) {
+    if is_full(&stderr, out) {
         return Err(full(out));
     }
     let (error, _) = said::first_error(&stderr);
@@ -192,13 +193,35 @@ fn full(folder: &Path) -> BadInput {
     BadInput::new(folder.display(), expected, "a full one")
 }
 
+/// Whether rustc, which wrote to `out`, may have failed because the disk is full. A linker does not always say so.
+fn is_full(stderr: &str, out: &Path) -> bool {
+    said::is_about_the_disk(stderr)
+        || !said::is_about_the_text(stderr) && !has_room(&out.join("room"))
+}
+
+/// Room that a program is compiled in, and more.
+const ROOM: usize = 64 << 20;
+
+/// Whether a file of [`ROOM`] bytes can be written; it is removed.
+fn has_room(file: &Path) -> bool {
+    let chunk = vec![0; 1 << 20];
+    let write = || {
+        let mut file = File::create(file)?;
+        (0..ROOM / chunk.len()).try_for_each(|_| file.write_all(&chunk))
+    };
+    let written = write();
+    // If it cannot be removed, its folder is.
+    let _ = fs::remove_file(file);
+    !written.is_err_and(|e: io::Error| e.kind() == io::ErrorKind::StorageFull)
+}
+
 /// Why rustc, which wrote to `out`, failed; `None` if it did not.
 fn wrong(outcome: &Outcome, package: &Package, out: &Path) -> Result<Option<Wrong>, BadInput> {
     if outcome.success() {
         return Ok(None);
     }
     let stderr = outcome.stderr.text();
-    if said::is_about_the_disk(&stderr) {
+    if outcome.killed.is_none() && is_full(&stderr, out) {
         return Err(full(out));
     }
     Ok(Some(reason(outcome, &stderr, package)))
@@ -208,6 +231,10 @@ fn reason(outcome: &Outcome, stderr: &str, package: &Package) -> Wrong {
     let path = package.path;
     if let Some(Killed::Time | Killed::Cpu) = outcome.killed {
         return Wrong::Submission(too_long(path, "compiles", TO_COMPILE));
+    }
+    if outcome.killed == Some(Killed::FileSize) {
+        let what = "expected it to compile to files of at most 1 GiB, but it needs more";
+        return Wrong::Submission(Failure::new(Part::Text, path.display(), what));
     }
     if stderr.contains("memory allocation of") || stderr.contains("LLVM ERROR: out of memory") {
         let what = format!(
@@ -234,4 +261,15 @@ fn reason(outcome: &Outcome, stderr: &str, package: &Package) -> Wrong {
 fn is_about_the_library(error: &str) -> bool {
     let said = ["E0460", "E0461", "E0462", "E0463", "E0514", "linking with"];
     said.iter().any(|word| error.contains(word))
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_disk_without_room_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path();
+    assert!(has_room(&out.join("room")) && !out.join("room").exists());
+    // Written to, it is full; a linker may end there by a signal.
+    std::os::unix::fs::symlink("/dev/full", out.join("room")).unwrap();
+    assert!(is_full("error: linking with `cc` failed: signal 7", out));
 }

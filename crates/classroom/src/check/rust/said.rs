@@ -37,8 +37,14 @@ pub fn first_error(stderr: &str) -> (String, Vec<String>) {
 
 /// Whether rustc or its linker found no room on a disk. An error with a place is about the text, whatever it says.
 pub fn is_about_the_disk(stderr: &str) -> bool {
-    let errors = RustcError::all(stderr);
-    errors.iter().all(|error| error.span().is_none()) && stderr.contains("No space left on device")
+    !is_about_the_text(stderr) && stderr.contains("No space left on device")
+}
+
+/// Whether an error has a place.
+pub fn is_about_the_text(stderr: &str) -> bool {
+    RustcError::all(stderr)
+        .iter()
+        .any(|error| error.span().is_some())
 }
 
 /// `FILE:LINE:COLUMN: error[E0425]: …`

@@ -87,7 +87,16 @@ impl Hub {
 
     /// The error of a failed download, with advice.
     fn complain(&self, name: &Name, found: String) -> BadInput {
-        let (cache, endpoint) = (self.cache.display(), &self.endpoint);
+        let cache = self.cache.display();
+        // `user:password@`, which the error of a connection may have, too.
+        let host = self.endpoint.split("://").last().unwrap_or_default();
+        let host = host.split('/').next().unwrap_or_default();
+        let secret = &host[..host.rfind('@').map_or(0, |at| at + 1)];
+        let shown = |text: &str| match secret {
+            "" => text.to_owned(),
+            secret => text.replace(secret, ""),
+        };
+        let (endpoint, found) = (shown(&self.endpoint), shown(&found));
         // An HTTP status means that the hub refused; any other error is about the connection.
         let advice = if found.contains("http status") {
             "check the name; a private or gated model needs access and HF_TOKEN"

@@ -16,6 +16,7 @@ use candle_core::DType;
 use classroom::printable;
 use cli::own::OwnLevel;
 use cli::{files, toolkit};
+use data::Temporary;
 use levels::Level;
 use sandbox::{Killed, Limits, Outcome};
 
@@ -25,7 +26,6 @@ use self::stderr::{exhausted, last_lines, one_line, panic, with_line};
 use super::calls::{Call, left, tensors};
 use super::child::{self, Counts, Found, Output, Ran, Times, first_line};
 use super::oracle::{expected, with_tanh};
-use super::scratch::Scratch;
 use super::traffic::{most, uncounted};
 
 /// Runs the methods of one level, each in a process of its own.
@@ -35,7 +35,7 @@ pub struct Checker<'l> {
     program: &'l Path,
     /// Time limit of a method.
     limit: Duration,
-    folder: Scratch,
+    folder: Temporary,
     kernels: Kernels,
     /// The last lines that the last child wrote to stderr.
     said: RefCell<Vec<String>>,
@@ -101,7 +101,7 @@ impl<'l> Checker<'l> {
             level,
             program,
             limit,
-            folder: Scratch::new()?,
+            folder: Temporary::new(&std::env::temp_dir())?,
             kernels: Kernels::of(level.folder()),
             said: RefCell::default(),
         })

@@ -5,7 +5,6 @@ mod class;
 mod copied;
 mod names;
 
-use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -16,7 +15,7 @@ use classroom::junit::junit;
 use classroom::printable;
 use cli::own::{Artifacts, OwnLevel, Program};
 use cli::progress::Progress;
-use data::{BadInput, say};
+use data::{BadInput, Temporary, say};
 use serde::Serialize;
 
 use self::class::{Class, NAME, Submission};
@@ -253,16 +252,15 @@ fn check(
     options: Options,
     artifacts: &Artifacts,
 ) -> Result<std::result::Result<Found, String>> {
-    let folder = tempfile::tempdir()?;
+    let folder = Temporary::new(&std::env::temp_dir())?;
     let to = folder.path().join(NAME);
     if let Err(line) = submission.assemble(grading.starter.as_deref(), &to)? {
         return Ok(Err(line));
     }
-    let rung = Rung::with(OwnLevel::at(&to)?.confined(), artifacts.clone())?;
+    let built = Temporary::new(&artifacts.folder())?;
+    let rung = Rung::with(OwnLevel::at(&to)?.confined(built.path()), artifacts.clone())?;
     // A student knows the files by their names in the crate.
     let prefix = format!("{}/", to.display());
-    // The build folder is removed even if the submission does not compile.
-    let _remove = Remove(Some(rung.build_folder()?));
     let built = match rung.build()? {
         Ok(built) => built,
         Err(bad) => return Ok(Err(bad.to_string().replace(&prefix, ""))),
@@ -277,16 +275,4 @@ fn check(
     }
     found.methods = methods(&rung, &checks)?;
     Ok(Ok(found))
-}
-
-/// Removes a folder at its end.
-struct Remove(Option<PathBuf>);
-
-impl Drop for Remove {
-    fn drop(&mut self) {
-        if let Some(folder) = &self.0 {
-            // Files that cannot be removed stay in the target folder, where `cargo clean` finds them.
-            let _ = fs::remove_dir_all(folder);
-        }
-    }
 }

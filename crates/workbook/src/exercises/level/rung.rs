@@ -158,11 +158,6 @@ impl Rung {
         save(&self.file(), methods, progress)
     }
 
-    /// The folder that [`Self::build`] writes.
-    pub fn build_folder(&self) -> Result<PathBuf> {
-        own::build_folder(&self.artifacts, std::slice::from_ref(&self.level))
-    }
-
     pub fn build(&self) -> Result<std::result::Result<Built, NotCompiled>> {
         own::build(&self.artifacts, std::slice::from_ref(&self.level))
     }

@@ -301,3 +301,20 @@ fn a_part_of_a_file_is_not_kept() {
         assert!(error.contains(why), "{head}: {error}");
     }
 }
+
+/// A proxy in front of a hub may ask for a password, which must not be in a log.
+#[test]
+fn an_error_has_no_password() {
+    let (_home, hub) = offline();
+    let hub = Hub {
+        endpoint: "http://me:se%2Fcret@127.0.0.1:1/hub".into(),
+        is_offline: false,
+        ..hub
+    };
+    let error = hub
+        .folder(&name("hf:org/model"), LM)
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("http://127.0.0.1:1/hub"), "{error}");
+    assert!(!error.contains("cret") && !error.contains("me:"), "{error}");
+}

@@ -131,7 +131,9 @@ fn by_cost(all: &[Graded]) -> Table {
     }
     Table {
         title: "By simulated cost",
-        legend: "Kernels of each method in one call, the cheapest first: by bytes, then by instructions of warps.".into(),
+        legend: "Kernels of each method in one call, the cheapest first: by bytes, then by instructions of warps. An atomic reads and \
+                 writes each sector that its warp touches, whatever the number of lanes."
+            .into(),
         head: vec!["method", "student", "launches", "traffic", "instructions"],
         lines,
     }
