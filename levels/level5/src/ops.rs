@@ -91,7 +91,7 @@ impl Ops for Level5 {
         heads.split_skip(&k::linear(&norm(x, n)?, w)?)
     }
 
-    /// 1 launch for up to 4 queries where a cluster of blocks is the fastest; else 2, or 3 where the keys are split.
+    /// 1 launch for up to 4 queries where a cluster is the fastest, or blocks that draw tickets; else 2, or 3 for split keys.
     fn causal_attention(
         &self,
         q: &Tensor,

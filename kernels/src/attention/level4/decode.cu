@@ -21,8 +21,8 @@
 // Launch: grid (splits, Hkv·⌈T·H/Hkv/ROWS⌉, B), 256 threads, `keys_per_split` keys per split. Warp w takes passes w,
 // w + 8, … of KEYS_PER_PASS keys, with an online softmax of its own. attention_combine: one block per row of y.
 //
-// To be faster: one launch in which the last block to finish combines the splits. That needs a counter in
-// memory that outlives the launch.
+// To be faster: one launch in which the last block to finish combines the splits. level5/step_split.cu does this with a
+// counter in memory that outlives the launch.
 //
 // Measured on an NVIDIA H200: causal_attention_decode 255+1x8x8x64 f32 with its other launches at 5% of the memory bandwidth; see kernels/generated/attention/level4/decode.md.
 #include "attention/level4/decode.cuh"

@@ -9,7 +9,7 @@
 //
 // Launch: as level4/decode.cu, with `keys_per_split` and the grid for the last position of the bucket.
 //
-// To be faster: the rotation of rope/level5.cu and this in one launch, as in step_cluster.cu.
+// To be faster: the rotation of rope/level5.cu and this in one launch, as in step_split.cu and step_cluster.cu.
 //
 // Measured on an NVIDIA H200: causal_attention_decode 255+1x8x8x64 f32 with its other launches at 5% of the memory bandwidth; see kernels/generated/attention/level5/decode.md.
 #include "attention/level4/decode.cuh"

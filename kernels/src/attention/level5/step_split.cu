@@ -13,13 +13,14 @@
 //   - Blocks whose keys are yet to come return at once and draw no number.
 //   - Each block rotates q for itself. The block whose share has a new key computes it, keeps it in shared memory for its
 //     own use, and appends it.
-//   - The lanes of a group, which share a key, are an argument and no template parameter: one kernel for all D.
+//   - A warp has one row, and several warps share it. The lanes of a group, which share a key, are an argument. So there is
+//     one kernel for all D and all numbers of rows; the keys of a block's other rows come from L1.
 //
 // Prediction: two launches less than before for more than 256 keys, one less for fewer, at 1 to 2.5 µs each in a plain
 // graph; the ticket costs a fence, an atomic and a trip to memory for the parts, 1 to 1.5 µs. benches/NOTES.md has the sum.
 //
-// Bytes moved: 2·Hkv·S·D, once per ROWS queries, + 2·B·T·(H + Hkv)·D + the parts. Launch: grid
-// (splits, Hkv·⌈T·H/Hkv/ROWS⌉, B), 256 threads. Warp w takes passes w, w + 8, … of the split's keys.
+// Bytes moved: 4 or 2 times (2·Hkv·S·D, once per ROWS queries, + 2·B·T·(H + Hkv)·D), + the parts. Launch: grid
+// (splits, Hkv·⌈T·H/Hkv/ROWS⌉, B), 512 threads, `keys_per_split` keys per split.
 //
 // To be faster: overlap with the launch before from sm_90 on, which takes 84 KB more PTX; keys in flight before the position
 // is known; keys through registers once for all rows, which takes three times the PTX.

@@ -9,7 +9,7 @@
 //   - An element of w is multiplied by all rows of x while it is in a register: w is read once. x comes from L1.
 //
 // Prediction: the rate of a copy for a large w; for a small one, a few times the latency of memory. With 8
-// rows the conversions of bf16 to f32 show.
+// rows the conversions of bf16 to f32 show. One row keeps this loop: a row of w in flight is level 5's idea (row_gemv.cu).
 // To be faster: tensor cores from 4 rows on; a row of w split over warps where N is small; loads of the next matmul's
 // weights before this one ends.
 //
