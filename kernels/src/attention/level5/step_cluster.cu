@@ -10,7 +10,8 @@
 //   - The blocks exchange their parts through distributed shared memory: block i gets from each block its part of the
 //     i-th share of the result, and writes it. A barrier of the cluster takes 0.2 µs, a launch 0.7 at least.
 //   - In a decode step the position, the angles and the first keys and values are in flight while the kernel that
-//     computes q, k and v still runs (common/overlap.cuh). Older keys of the cache are those of earlier steps.
+//     computes q, k and v still runs (common/overlap.cuh). Older keys of the cache are those of earlier steps. The first
+//     loads do not wait for the position: they read what the bucket has room for, and what is not seen is left out later.
 // Every lane of a group gets the group's scores by a butterfly, and each group has a softmax of its own. Groups, warps
 // and blocks are combined at the end. The result does not depend on the order in which they finish.
 //
@@ -46,6 +47,7 @@ struct Step {
   const unsigned *position;    // of the first of the T tokens
   unsigned q_batch_stride, q_token_stride, kv_batch_stride, kv_token_stride;
   unsigned tokens, heads, kv_heads, half_dim, capacity; // half_dim: D/2
+  unsigned early;                                       // keys of the first pass that may be loaded before S is known
   float scale;                                          // 1/√D
 };
 
@@ -206,17 +208,17 @@ __device__ __forceinline__ void step(const Step<T> &p) {
   auto key_of = [&](unsigned pass, int u) {
     return pass * L::KEYS_PER_CLUSTER_PASS + ((u * BLOCKS<ROWS> + rank) * WARPS + warp) * L::GROUPS_PER_WARP + lane_group;
   };
-  auto load_pass = [&](unsigned pass) {
+  auto load_pass = [&](unsigned pass, unsigned end) {
 #pragma unroll
     for (int u = 0; u < KEYS; u++) {
       const unsigned key = key_of(pass, u);
-      const bool is_there = rotation.has_c && key < position;
+      const bool is_there = rotation.has_c && key < end;
       const size_t at = cache + size_t(key) * head_dim + c;
       keys[u] = load16_at_once(p.keys + at, is_there);
       values[u] = load16_at_once(p.values + at, is_there);
     }
   };
-  load_pass(0);
+  load_pass(0, p.early);
   uint4 cos[ROWS], sin[ROWS];
   auto load_angles = [&](unsigned t, uint4 &cos, uint4 &sin, bool is_there) {
     const size_t at = size_t(position + t) * p.half_dim + (rotation.is_upper ? c - p.half_dim : c);
@@ -253,17 +255,17 @@ __device__ __forceinline__ void step(const Step<T> &p) {
   if (has_new) {
     const uint4 key[1] = {rotation(new_key, new_cos, new_sin)};
     softmax.template add<T, LANES>(q, key, new_value, [&](int r, int) { return lane_group == 0 && rank <= token(r); });
-    // One of the clusters that share the key head appends.
-    if (first == 0 && lane_group == 0 && rotation.has_c) {
-      const size_t at = cache + size_t(position + rank) * head_dim + c;
-      *reinterpret_cast<uint4 *>(p.keys + at) = key[0];
-      *reinterpret_cast<uint4 *>(p.values + at) = new_value[0];
-    }
+    new_key[0] = key[0];
   }
-  for (unsigned pass = 0;;) {
+  // What the bucket has from the position on is no number.
+#pragma unroll
+  for (int u = 0; u < KEYS; u++)
+    if (key_of(0, u) >= position) values[u] = make_uint4(0, 0, 0, 0);
+  // Where nothing was loaded early, the pass before the first has no key: key_of wraps to more than any position.
+  for (unsigned pass = p.early == 0 ? -1u : 0;;) {
     softmax.template add<T, LANES>(q, keys, values, [&](int, int u) { return key_of(pass, u) < position; });
     if (++pass * L::KEYS_PER_CLUSTER_PASS >= position) break;
-    load_pass(pass);
+    load_pass(pass, position);
   }
 
   // The groups of a warp, then the warps of the block, then the blocks of the cluster.
@@ -295,6 +297,12 @@ __device__ __forceinline__ void step(const Step<T> &p) {
   cluster_arrive();
   cluster_wait();
 
+  // One of the clusters that share the key head appends: now that no block of it reads this place early.
+  if (has_new && first == 0 && lane_group == 0 && rotation.has_c) {
+    const size_t at = cache + size_t(position + rank) * head_dim + c;
+    *reinterpret_cast<uint4 *>(p.keys + at) = new_key[0];
+    *reinterpret_cast<uint4 *>(p.values + at) = new_value[0];
+  }
   if (threadIdx.x >= ELEMENTS) return;
   const int i = rank * ELEMENTS + threadIdx.x, r = i / D;
   float m = -INFINITY, l = 0.f, o = 0.f;
@@ -315,9 +323,10 @@ __device__ __forceinline__ void step(const Step<T> &p) {
       NAME(const T *q, const T *k, const T *v, const T *cos, const T *sin, T *keys, T *values, T *y,                 \
            const unsigned *position, unsigned q_batch_stride, unsigned q_token_stride, unsigned kv_batch_stride,     \
            unsigned kv_token_stride, unsigned tokens, unsigned heads, unsigned kv_heads, unsigned half_dim,          \
-           unsigned capacity, float scale) {                                                                         \
+           unsigned capacity, unsigned early, float scale) {                                                         \
     step<T, D, ROWS>(Step<T>{q, k, v, cos, sin, keys, values, y, position, q_batch_stride, q_token_stride,           \
-                             kv_batch_stride, kv_token_stride, tokens, heads, kv_heads, half_dim, capacity, scale}); \
+                             kv_batch_stride, kv_token_stride, tokens, heads, kv_heads, half_dim, capacity, early,   \
+                             scale});                                                                                \
   }
 
 STEP(attention_step_d32x1_f32_level5, float, 32, 1)

@@ -87,8 +87,14 @@ pub(super) fn launch(step: &Step) -> Result<Tensor> {
     let variant = usize::from(rows > 1);
     let d = [32, 64].iter().position(|&d| head_dim <= d).unwrap_or(2);
     let (keys, values) = cache.tensors()?;
+    let clusters = rows.div_ceil(ROWS); // of a key head
+    // Where several clusters share a key head, one would append a key while another loads its place early.
+    let early = match clusters {
+        1 => step.cache.bucket(step.cache.host_position + tokens),
+        _ => 0,
+    };
     Launch::new(&MODULE, entries[d][variant])
-        .grid(BLOCKS[variant], cache.kv_heads * rows.div_ceil(ROWS), batch)
+        .grid(BLOCKS[variant], cache.kv_heads * clusters, batch)
         .block(THREADS, 1, 1)
         .programmatic()
         .view(step.q)
@@ -109,6 +115,7 @@ pub(super) fn launch(step: &Step) -> Result<Tensor> {
         .u32(cache.kv_heads)
         .u32(head_dim / 2)
         .u32(cache.capacity)
+        .u32(early)
         .f32(Params::scale_of(head_dim))
         .launch()?;
     Ok(y)
