@@ -10,7 +10,7 @@ use crate::problem::Problem;
 /// Computes the output of a launch from the arguments before it; `None` if it needs other arguments or sizes.
 pub type Oracle = fn(&Problem) -> Option<Vec<f64>>;
 
-const ALL: [(&str, Oracle); 16] = [
+const ALL: [(&str, Oracle); 17] = [
     ("attention", attention::attention),
     ("axpy", axpy),
     ("doubled", doubled),
