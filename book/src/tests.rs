@@ -250,7 +250,7 @@ fn a_picture_stands_in_the_page() {
     assert!(page.contains("memory: 12.0 GB/s"), "{page}");
     assert!(page.contains("<title id=\"coalescing-title\">"), "{page}");
     assert!(
-        page.contains("32 sectors, of whose bytes 12.5 % are used"),
+        page.contains("32 sectors, 12.5 % of their bytes used"),
         "{page}"
     );
     assert!(page.contains("<p>After.</p>"), "{page}");

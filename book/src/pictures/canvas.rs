@@ -38,7 +38,7 @@ impl Canvas {
         }
     }
 
-    /// The same figure, of which a phone shows what is left of x above what is right of it.
+    /// The same figure. A phone shows its part to the left of x above the one to the right.
     pub fn cut_at(self, x: u32) -> Self {
         Self {
             cuts: Some(x),

@@ -15,7 +15,7 @@ const PANEL: f64 = 118.;
 const PANELS: [(u32, &str); 3] = [
     (1, "lane t reads word t"),
     (2, "lane t reads word 2·t"),
-    (8, "lane t reads word 8·t: down a column of 8"),
+    (8, "lane t reads word 8·t, a column of 8"),
 ];
 
 /// Three panels, a stride each.
@@ -50,7 +50,7 @@ fn panel(canvas: &mut Canvas, top: f64, title: &str, load: &Access) {
     canvas.text([LEFT, top + 16.], "", title);
     let sectors = load.counts.global_load_sectors;
     let used = 100. * 4. * LANES as f64 / (32 * sectors) as f64;
-    let cost = format!("{sectors} sectors, of whose bytes {used} % are used");
+    let cost = format!("{sectors} sectors, {used} % of their bytes used");
     canvas.text([WIDTH - LEFT, top + 16.], "end strong", cost);
     for sector in 0..WORDS / SECTOR {
         let touched = load.words.iter().any(|word| word / SECTOR == sector);

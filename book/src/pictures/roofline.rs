@@ -182,8 +182,8 @@ fn legend(canvas: &mut Canvas, best: &str) {
         "small",
         format!("{}, f32", best.replace("level", "level ")),
     );
-    canvas.circle([LEFT + 134., TOP - 24.], 5., "paper stroke b-line");
-    canvas.text([LEFT + 146., TOP - 20.], "small", "level 3, f32");
+    canvas.circle([LEFT + 190., TOP - 24.], 5., "paper stroke b-line");
+    canvas.text([LEFT + 202., TOP - 20.], "small", "level 3, f32");
 }
 
 #[cfg(test)]
