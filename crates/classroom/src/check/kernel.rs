@@ -244,17 +244,17 @@ impl Submission<'_> {
                 found,
             } => (at(*line), format!("expected {expected}, found {found}")),
             Error::Name {
-                place,
+                location,
                 expected,
                 found,
             } => (
-                at(place.line),
+                at(location.line),
                 format!("expected {expected}, found `{found}`"),
             ),
-            Error::Unsupported { place, form, why } => {
+            Error::Unsupported { location, form, why } => {
                 let expected = "an instruction that the simulator runs";
                 (
-                    at(place.line),
+                    at(location.line),
                     format!("expected {expected}, found `{form}`{why}"),
                 )
             }

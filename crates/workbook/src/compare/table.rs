@@ -191,7 +191,7 @@ decode: a token
         let long = |level, graph, on_gpu: bool| Row {
             workload: "graphs128".into(),
             level,
-            graph,
+            cuda_graph: graph,
             median_ms: 12_345.6,
             device_ms: on_gpu.then_some(12_345.6),
             launches: on_gpu.then_some(99_999),

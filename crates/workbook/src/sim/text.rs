@@ -67,13 +67,13 @@ impl Text {
                 found,
             } => BadInput::new(at(line), expected, found),
             Error::Name {
-                place,
+                location,
                 expected,
                 found,
-            } => BadInput::new(at(place.line), expected, format!("`{found}`")),
-            Error::Unsupported { place, form, why } => {
+            } => BadInput::new(at(location.line), expected, format!("`{found}`")),
+            Error::Unsupported { location, form, why } => {
                 let expected = "an instruction that the simulator runs";
-                BadInput::new(at(place.line), expected, format!("`{form}`{why}"))
+                BadInput::new(at(location.line), expected, format!("`{form}`{why}"))
             }
             launch => bad_input(launch),
         }
