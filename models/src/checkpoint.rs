@@ -37,7 +37,7 @@ impl TensorFile {
     /// Reads `path` and checks its header against its length.
     ///
     /// # Errors
-    /// [`BadInput`] with what is wrong in the file.
+    /// [`BadInput`] if the file cannot be read, or is no safetensors file.
     pub fn read(path: &Path) -> Result<Self, BadInput> {
         let bad = |found: String| BadInput::new(path.display(), "a safetensors file", found);
         check_length(path, bad)?;

@@ -1,4 +1,5 @@
-//! Linear layers and norms as checkpoints store them.
+//! Linear layers and norms as checkpoints store them. Each function returns an error, with the tensor's name, if one is
+//! missing, of another shape, or there and not asked for.
 
 use candle_core::{Result, Tensor};
 use candle_nn::VarBuilder;
@@ -7,9 +8,6 @@ use crate::checkpoint::ABSENT;
 use crate::{Linear, Norm, Weight};
 
 /// `weight` (N, K) and `bias` (N).
-///
-/// # Errors
-/// If one is missing or of another shape.
 pub fn linear(vb: VarBuilder, n: usize, k: usize) -> Result<Linear> {
     Ok(Linear::new(
         vb.get((n, k), "weight")?,
@@ -28,9 +26,6 @@ pub fn linear_no_bias(vb: VarBuilder, n: usize, k: usize) -> Result<Linear> {
 
 /// Several layers that read the same input, as one: each has K inputs and the number of outputs in its pair, and all have
 /// a bias or none.
-///
-/// # Errors
-/// If a tensor is missing or of another shape, or there is a bias that is not asked for.
 pub fn stacked(parts: &[(VarBuilder, usize)], k: usize, has_bias: bool) -> Result<Linear> {
     let weights = parts.iter().map(|(vb, n)| vb.get((*n, k), "weight"));
     let weights: Vec<Tensor> = weights.collect::<Result<_>>()?;
@@ -43,9 +38,6 @@ pub fn stacked(parts: &[(VarBuilder, usize)], k: usize, has_bias: bool) -> Resul
 }
 
 /// An error, which names tensor and file, if there is a bias.
-///
-/// # Errors
-/// If there is a bias.
 pub fn no_bias(vb: &VarBuilder) -> Result<()> {
     if vb.contains_tensor("bias") {
         vb.get(ABSENT, "bias")?;
@@ -54,9 +46,6 @@ pub fn no_bias(vb: &VarBuilder) -> Result<()> {
 }
 
 /// `weight` (C) of an RMSNorm.
-///
-/// # Errors
-/// If it is missing or of another shape, or there is a bias.
 pub fn rms_norm(vb: VarBuilder, c: usize, eps: f64) -> Result<Norm> {
     no_bias(&vb)?;
     let weight = vb.get(c, "weight")?;
@@ -64,18 +53,12 @@ pub fn rms_norm(vb: VarBuilder, c: usize, eps: f64) -> Result<Norm> {
 }
 
 /// `weight` and `bias` (C) of a LayerNorm.
-///
-/// # Errors
-/// If one is missing or of another shape.
 pub fn layer_norm(vb: VarBuilder, c: usize, eps: f64) -> Result<Norm> {
     let (weight, bias) = (vb.get(c, "weight")?, vb.get(c, "bias")?);
     Ok(Norm::Layer { weight, bias, eps })
 }
 
 /// `weight` (V, C) of an embedding.
-///
-/// # Errors
-/// If it is missing or of another shape.
 pub fn embedding(vb: VarBuilder, v: usize, c: usize) -> Result<Weight> {
     Ok(Weight::new(vb.get((v, c), "weight")?))
 }

@@ -200,6 +200,31 @@ fn comments_use_the_terms_of_the_style_guide() {
     report(&faults);
 }
 
+/// `docs/STYLE.md`: a test's name begins with its subject.
+#[test]
+fn names_of_tests_begin_with_a_subject() {
+    let name = Regex::new(r"(?m)^\s*#\[test\]\s*(?:#\[.*\]\s*)*fn (\w+)").unwrap();
+    let folders = [
+        "benches",
+        "book",
+        "crates",
+        "exercises",
+        "kernels",
+        "levels",
+    ];
+    let (mut checked, mut wrong) = (0, vec![]);
+    for file in sources(&[&folders[..], &["models", "simt", "tests"]].concat()) {
+        for found in name.captures_iter(&read(&file)) {
+            checked += 1;
+            if found[1].starts_with("what_") || found[1].starts_with("of_") {
+                wrong.push(format!("{}: {}", file.display(), &found[1]));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(checked > 1000, "{checked} tests");
+}
+
 /// Whether a line of a comment begins with a fragment in place of what the item is or does.
 fn is_fragment(line: &str) -> bool {
     ["Of ", "What "].iter().any(|word| line.starts_with(word))
@@ -227,31 +252,6 @@ fn comments_say_what_an_item_is() {
         faults.is_empty(),
         "comments that begin with Of or What:\n{faults}"
     );
-}
-
-/// `docs/STYLE.md`: a test's name begins with its subject.
-#[test]
-fn names_of_tests_begin_with_a_subject() {
-    let name = Regex::new(r"(?m)^\s*#\[test\]\s*(?:#\[.*\]\s*)*fn (\w+)").unwrap();
-    let folders = [
-        "benches",
-        "book",
-        "crates",
-        "exercises",
-        "kernels",
-        "levels",
-    ];
-    let (mut checked, mut wrong) = (0, vec![]);
-    for file in sources(&[&folders[..], &["models", "simt", "tests"]].concat()) {
-        for found in name.captures_iter(&read(&file)) {
-            checked += 1;
-            if found[1].starts_with("what_") || found[1].starts_with("of_") {
-                wrong.push(format!("{}: {}", file.display(), &found[1]));
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(checked > 1000, "{checked} tests");
 }
 
 /// The packages that can download a model, as their manifests say: those whose examples have the feature `hub`.

@@ -87,9 +87,9 @@ pub enum Pass {
 }
 
 impl Pass {
-    /// A recorded pass if `graph`, otherwise an eager one.
-    pub fn new(graph: bool) -> Self {
-        if graph {
+    /// A recorded pass if `cuda_graph`, otherwise an eager one.
+    pub fn new(cuda_graph: bool) -> Self {
+        if cuda_graph {
             Self::Graph(Replay::default())
         } else {
             Self::Eager

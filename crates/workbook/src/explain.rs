@@ -111,9 +111,9 @@ fn find(op: &str, levels: &str) -> Result<&'static Step, BadInput> {
 
 fn explained(step: &Step, width: usize) -> Result<String> {
     let [from, to] = [step.from, step.to].map(|path| -> Result<(String, String)> {
-        let text = fs::read_to_string(files::find(path)?)?;
+        let text = without_anchors(&fs::read_to_string(files::find(path)?)?);
         let (header, code) = header_and_code(&text);
-        Ok((header, without_anchors(code)))
+        Ok((header, code.to_owned()))
     });
     let ((header_from, from), (header_to, to)) = (from?, to?);
     let (level_from, level_to) = step.levels.split_once(',').unwrap_or_default();
@@ -171,13 +171,13 @@ fn header_and_code(text: &str) -> (String, &str) {
     )
 }
 
-/// The code without the lines that mark excerpts of the book.
-fn without_anchors(code: &str) -> String {
+/// The text without the lines that mark excerpts of the book.
+fn without_anchors(text: &str) -> String {
     let is_anchor = |line: &&str| {
         let comment = line.trim_start().trim_start_matches('/').trim_start();
         comment.starts_with("ANCHOR: ") || comment.starts_with("ANCHOR_END: ")
     };
-    let lines = code.split_inclusive('\n');
+    let lines = text.split_inclusive('\n');
     lines.filter(|line| !is_anchor(line)).collect()
 }
 
@@ -295,8 +295,8 @@ mod tests {
 
     #[test]
     fn lines_that_mark_excerpts_are_left_out() {
-        let code = "a\n  // ANCHOR: turns\nb\n// ANCHOR_END: turns\nint ANCHOR;";
-        assert_eq!(without_anchors(code), "a\nb\nint ANCHOR;");
+        let text = "a\n  // ANCHOR: turns\nb\n// ANCHOR_END: turns\nint ANCHOR;";
+        assert_eq!(without_anchors(text), "a\nb\nint ANCHOR;");
     }
 
     #[test]

@@ -197,8 +197,8 @@ fn a_gpu_runs_the_highest_target_it_supports() -> Result<()> {
     Ok(())
 }
 
-/// These choose between the GPU and a CPU, too: the registries of level 5 with what runs their entries, weights that are
-/// packed for the device, a position in the device's memory, and a kernel that leaves the CPU to another launch.
+/// These choose between the GPU and a CPU, too: the registries of level 5 and the code that runs their entries, weights
+/// that are packed for the device, a position in the device's memory, and a kernel that leaves the CPU to another launch.
 const DISPATCHERS: [&str; 7] = [
     "attention/level5/position.rs",
     "linear/level4/packed.rs",

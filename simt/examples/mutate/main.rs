@@ -94,8 +94,9 @@ fn run(options: &Options) -> Result<usize, String> {
     println!("\n{}", table::operators(&totals));
     print!("{}", table::survivors(&results));
     if let Some(path) = &options.json {
-        let text = serde_json::to_string_pretty(&totals).map_err(|e| e.to_string())?;
-        std::fs::write(path, text + "\n").map_err(|e| format!("{}: {e}", path.display()))?;
+        let text = serde_json::to_string(&totals).map_err(|e| e.to_string())?;
+        let rows = text.replace("},{", "},\n{"); // a row per line
+        std::fs::write(path, rows + "\n").map_err(|e| format!("{}: {e}", path.display()))?;
     }
     Ok(totals.all.survived)
 }

@@ -251,7 +251,11 @@ impl Submission<'_> {
                 at(location.line),
                 format!("expected {expected}, found `{found}`"),
             ),
-            Error::Unsupported { location, form, why } => {
+            Error::Unsupported {
+                location,
+                form,
+                why,
+            } => {
                 let expected = "an instruction that the simulator runs";
                 (
                     at(location.line),

@@ -71,7 +71,11 @@ impl Text {
                 expected,
                 found,
             } => BadInput::new(at(location.line), expected, format!("`{found}`")),
-            Error::Unsupported { location, form, why } => {
+            Error::Unsupported {
+                location,
+                form,
+                why,
+            } => {
                 let expected = "an instruction that the simulator runs";
                 BadInput::new(at(location.line), expected, format!("`{form}`{why}"))
             }
