@@ -190,10 +190,13 @@ fn a_class_is_graded_whatever_its_submissions_do() {
     );
     let embedding = include_str!("solutions/embedding.rs");
     write(
-        "gil/ops.rs",
+        "gil/my-exercises/levels/mine/src/ops.rs",
         &(starter.replacen("Level1.embedding(ids, w)", "embedding_ptx(ids, w)", 1) + embedding),
     );
-    write("gil/embedding.ptx", include_str!("solutions/embedding.ptx"));
+    write(
+        "gil/my-exercises/levels/mine/kernels/embedding.ptx",
+        include_str!("solutions/embedding.ptx"),
+    );
     write("notes.txt", "");
     fs::create_dir_all(class.join("fay")).unwrap();
     let options = [

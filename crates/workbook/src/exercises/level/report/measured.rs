@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use benches::{limits, machine};
 use candle_core::{DType, Device};
+use classroom::printable;
 use cli::device::Choice;
 use cli::own::Built;
 use cli::progress::Waiting;
@@ -177,7 +178,17 @@ fn whole(rung: &Rung, built: &Built, methods: &[Method], samples: usize) -> Resu
     let instead = methods.iter().filter(|method| method.instead.is_some());
     let instead: Vec<&str> = instead.map(|method| &*method.name).collect();
     let why = match checker.compare(&instead, samples)? {
-        Ok(file) => return child::read(&file),
+        Ok(file) => {
+            let mut whole: Whole = child::read(&file)?;
+            // The process ran elsewhere, so that its places are whole paths.
+            let folder = rung.level.folder();
+            let here = folder.canonicalize()?;
+            let [here, folder] = [here.display(), folder.display()].map(|it| format!("{it}/"));
+            for line in &mut whole.left_out {
+                *line = printable(&line.replace(&here, &folder));
+            }
+            return Ok(whole);
+        }
         Err(line) => line,
     };
     // The process ended with the level; without a method of it, the other levels remain.
