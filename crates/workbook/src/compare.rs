@@ -197,7 +197,7 @@ struct Own {
     without: Vec<String>,
     /// A line about each method that is wrong. Its level is not compared.
     wrong: Vec<String>,
-    /// What stands in place of their rows.
+    /// Lines in place of their rows.
     left_out: Vec<String>,
 }
 
