@@ -3,7 +3,7 @@
 use crate::format::{ratio, three_digits};
 use crate::markdown;
 use anyhow::{Result, ensure};
-use results::{OpClock, OpResults, OpRow, is_limit, spoken};
+use results::{Machine, OpClock, OpResults, OpRow, is_limit};
 
 /// The ratio of two times above which a shape counts as a loss: less is within the noise of a run.
 const LOSS: f64 = 1.05;
@@ -37,7 +37,7 @@ pub fn behind(results: &OpResults, op: &str) -> Result<String> {
         pairs.sort_by(|a, b| b.ratio().total_cmp(&a.ratio()));
         if let Some(worst) = pairs.first() {
             let losses = pairs.iter().filter(|pair| pair.ratio() > LOSS).count();
-            text += &worst.line(name, [pairs.len(), losses]);
+            text += &worst.line(name, [pairs.len(), losses], &results.machine);
         }
         compared += pairs.len();
     }
@@ -72,10 +72,10 @@ impl<'r> Pair<'r> {
         self.clock.us(self.own) / self.clock.us(self.other)
     }
 
-    fn line(&self, clock: &str, [shapes, losses]: [usize; 2]) -> String {
+    fn line(&self, clock: &str, [shapes, losses]: [usize; 2], machine: &Machine) -> String {
         let time = |row: &OpRow| {
             let us = three_digits(self.clock.us(row));
-            format!("{} {us} µs", spoken(&row.level))
+            format!("{} {us} µs", machine.label(&row.level))
         };
         let cells = [
             shapes.to_string(),
@@ -92,7 +92,6 @@ impl<'r> Pair<'r> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use results::Machine;
 
     fn row(shape: &str, level: &str, [host, device]: [f64; 2], graph: Option<f64>) -> OpRow {
         OpRow {
@@ -121,9 +120,9 @@ mod tests {
         let text = behind(&results, "matmul")?;
         let lines: Vec<&str> = text.lines().filter(|line| line.contains("µs")).collect();
         let expected = [
-            "| host, one call at a time | 2 | 1 | 1 × 2 × 3 | level 5 12.0 µs | candle 8.00 µs | 1.50× |",
-            "| device, one call at a time | 2 | 1 | 2 × 2 × 3 | level 5 6.00 µs | candle 4.00 µs | 1.50× |",
-            "| device, in a CUDA graph | 1 | 0 | 1 × 2 × 3 | level 5 1.00 µs | candle 2.00 µs | 0.500× |",
+            "| host, one call at a time | 2 | 1 | 1 × 2 × 3 | level 5 (Rust twin) 12.0 µs | candle 8.00 µs | 1.50× |",
+            "| device, one call at a time | 2 | 1 | 2 × 2 × 3 | level 5 (Rust twin) 6.00 µs | candle 4.00 µs | 1.50× |",
+            "| device, in a CUDA graph | 1 | 0 | 1 × 2 × 3 | level 5 (Rust twin) 1.00 µs | candle 2.00 µs | 0.500× |",
         ];
         assert_eq!(lines, expected);
         assert!(behind(&results, "linear").is_err());

@@ -6,8 +6,10 @@ mod driver;
 use std::cell::Cell;
 use std::error::Error as StdError;
 use std::io::{ErrorKind, Write};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use candle_core::Error as Candle;
 use data::BadInput;
@@ -54,22 +56,70 @@ pub fn caught<T>(f: impl FnOnce() -> T) -> Result<T, String> {
     })
 }
 
+/// Whether the code of a learner is in this program, and may panic.
+static HAS_OWN: AtomicBool = AtomicBool::new(false);
+
+/// Whether the panics of all threads are [`caught_everywhere`].
+static ARE_CAUGHT: AtomicBool = AtomicBool::new(false);
+
+/// The line about the first panic that was caught.
+static FIRST: Mutex<Option<String>> = Mutex::new(None);
+
+/// Makes each panic from here on one line on stderr, with exit code 1.
+pub fn has_own() {
+    HAS_OWN.store(true, Ordering::Relaxed);
+}
+
+/// Runs code of a learner, also on other threads. A panic becomes one line with its place, and prints nothing.
+///
+/// # Errors
+/// That line.
+pub fn caught_everywhere<T>(f: impl FnOnce() -> T) -> Result<T, String> {
+    let first = || FIRST.lock().unwrap_or_else(PoisonError::into_inner).take();
+    first();
+    let before = ARE_CAUGHT.swap(true, Ordering::Relaxed);
+    let result = caught(f);
+    ARE_CAUGHT.store(before, Ordering::Relaxed);
+    result.map_err(|said| first().unwrap_or(said))
+}
+
+/// `PLACE: panicked: WHY`; the place is below the current folder, if it is in there.
+fn panicked(panic: &PanicHookInfo) -> String {
+    let why = panic
+        .payload_as_str()
+        .unwrap_or("a panic without a message");
+    let place = panic.location().map(ToString::to_string);
+    let place = place.unwrap_or_default();
+    let here = std::env::current_dir().unwrap_or_default();
+    let short = place.strip_prefix(&format!("{}/", here.display()));
+    one_line(&format!("{}: panicked: {why}", short.unwrap_or(&place)))
+}
+
 /// Ends the program quietly when the reader of a pipe has closed it, as `| head` does; `println!` would
 /// panic.
 fn end_with_the_reader() {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
+        if ARE_CAUGHT.load(Ordering::Relaxed) {
+            let mut first = FIRST.lock().unwrap_or_else(PoisonError::into_inner);
+            first.get_or_insert_with(|| panicked(panic));
+            return;
+        }
         if IS_CAUGHT.get() {
             return;
         }
         let said = panic.payload_as_str().unwrap_or_default();
-        match said.starts_with("failed printing to stdout") {
-            false => report(panic),
-            true if is_about_a_closed_pipe(said) => std::process::exit(0),
-            true => {
-                let _ = writeln!(std::io::stderr(), "error: {}", unprinted(said));
-                std::process::exit(i32::from(BAD_INPUT));
+        if !said.starts_with("failed printing to stdout") {
+            if HAS_OWN.load(Ordering::Relaxed) {
+                complain(with_check(panicked(panic)), FAILURE);
+                std::process::exit(i32::from(FAILURE));
             }
+            report(panic);
+        } else if is_about_a_closed_pipe(said) {
+            std::process::exit(0);
+        } else {
+            let _ = writeln!(std::io::stderr(), "error: {}", unprinted(said));
+            std::process::exit(i32::from(BAD_INPUT));
         }
     }));
 }
@@ -102,13 +152,15 @@ fn report(error: anyhow::Error) -> ExitCode {
     }
     match error.chain().find_map(bad_input) {
         Some(bad) => complain(bad, BAD_INPUT),
-        None => {
-            let line = driver::explained(plain(&error));
-            match crate::own::check_command() {
-                Some(check) => complain(format!("{line} ({check} tests the methods)"), FAILURE),
-                None => complain(line, FAILURE),
-            }
-        }
+        None => complain(with_check(driver::explained(plain(&error))), FAILURE),
+    }
+}
+
+/// Names the command that tests the learner's levels, if there are any.
+fn with_check(line: String) -> String {
+    match crate::own::check_command() {
+        Some(check) => format!("{line} ({check} tests the methods)"),
+        None => line,
     }
 }
 

@@ -49,6 +49,9 @@ pub fn run_with(program: Program, names: &[Name]) -> Result<()> {
         }
     }
     if wanted.is_empty() {
+        if names.iter().any(|name| name.own().is_some()) {
+            crate::exit::has_own();
+        }
         return Ok(());
     }
     let built = {

@@ -33,7 +33,7 @@ use data::{BadInput, Lock};
 use kernels::dispatch::{Facts, tables};
 use levels::{Level, Name};
 
-use crate::exercises::without_kernels;
+use crate::exercises::{without_kernels, wrong_methods};
 use crate::record::folder::{left_by_a_run, save};
 use crate::record::{Records, Run, written};
 pub use closing::noisy;
@@ -98,8 +98,8 @@ pub struct Case {
 }
 
 /// Measures, prints one table per model, and writes the files that `args` asks for. Results are saved as they
-/// come, so an interrupted run keeps them.
-pub fn run(args: &CompareArgs) -> Result<()> {
+/// come, so an interrupted run keeps them. Returns whether no learner's level was left out.
+pub fn run(args: &CompareArgs) -> Result<bool> {
     let root = root()?;
     let device = args.subjects.device.open()?;
     let graphs = graphs(args.cuda_graph, &device)?;
@@ -116,15 +116,15 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     let mut results = Results::new(machine::describe(&device, &root)?);
     let run = Run::Models(results.clone());
     let record = Records::named(&root, args.record.as_deref(), &run)?;
-    let file = if own.levels.is_empty() {
+    let file = if args.level.is_empty() {
         left_by_a_run(&root, results.kind)
     } else {
         // `record` takes results of the workbook's levels only.
         root.join("target/workbook/own-level.json")
     };
     // Two comparisons would replace each other's results, and slow each other down.
-    let _alone = own
-        .levels
+    let _alone = args
+        .level
         .is_empty()
         .then(|| Lock::within(&file, Duration::ZERO))
         .transpose()?;
@@ -134,18 +134,20 @@ pub fn run(args: &CompareArgs) -> Result<()> {
         data::println!("kernel table of level 5: {}", table.origin());
     }
     data::println!("\n{}", table::legend(args.samples, device.is_cuda()));
-    own.without
-        .iter()
-        .for_each(|sentence| data::println!("{sentence}"));
+    let said = own.without.iter().chain(&own.wrong);
+    said.for_each(|sentence| data::println!("{sentence}"));
 
+    let mut is_whole = own.wrong.is_empty();
     for case in &cases {
-        let measured = measure::compare(
+        let mut measured = measure::compare(
             case.model,
             &case.request,
             graphs,
             args.samples as usize,
             &own.levels,
         )?;
+        is_whole &= measured.left_out.is_empty();
+        measured.left_out.extend(own.left_out.iter().cloned());
         data::print!("\n{}", table::model(&measured, device.is_cuda()));
         results.rows.extend(measured.rows);
         save(&file, &results)?;
@@ -155,13 +157,17 @@ pub fn run(args: &CompareArgs) -> Result<()> {
         peers.measure(&mut results, |results| save(&file, results))?;
     }
     draw(&file, &results)?;
-    let own = own.levels.first().map(|(name, _)| name);
-    data::print!("\n{}", closing::closing(&results, &device, own)?);
-    written(record, Run::Models(results))
+    data::print!(
+        "\n{}",
+        closing::closing(&results, &device, args.level.first())?
+    );
+    written(record, Run::Models(results))?;
+    Ok(is_whole)
 }
 
-/// Compares a learner's level with all others on the trained models in f32, and prints nothing.
-pub fn with_own(name: &Name, own: Level, samples: usize) -> Result<Results> {
+/// Compares a learner's level with all others on the trained models in f32, and prints nothing. Also returns why it was left
+/// out where it was.
+pub fn with_own(name: &Name, own: Level, samples: usize) -> Result<(Results, Vec<String>)> {
     let subjects = Subjects {
         preset: vec!["tiny".into()],
         model: vec![],
@@ -171,11 +177,15 @@ pub fn with_own(name: &Name, own: Level, samples: usize) -> Result<Results> {
     let device = subjects.device.open()?;
     let mut results = Results::new(machine::describe(&device, &root()?)?);
     let own = [(name.clone(), own)];
+    let mut left_out = vec![];
     for case in subjects.cases(&device)? {
         let measured = measure::compare(case.model, &case.request, Graphs::Off, samples, &own)?;
         results.rows.extend(measured.rows);
+        let model = case.model.name();
+        let lines = measured.left_out.iter();
+        left_out.extend(lines.map(|line| format!("{model}: {line}")));
     }
-    Ok(results)
+    Ok((results, left_out))
 }
 
 /// The learner's levels that are compared.
@@ -185,18 +195,30 @@ struct Own {
     levels: Vec<(Name, Level)>,
     /// Sentences about kernels that a CPU does not run.
     without: Vec<String>,
+    /// A line about each method that is wrong. Its level is not compared.
+    wrong: Vec<String>,
+    /// Lines in place of their rows.
+    left_out: Vec<String>,
 }
 
 impl Own {
-    /// The levels that `--level` names.
-    fn new(names: &[Name], device: &Device) -> Result<Self, BadInput> {
+    /// The levels that `--level` names. Their methods are checked first, in processes that can be killed.
+    fn new(names: &[Name], device: &Device) -> Result<Self> {
         let mut own = Self::default();
         for name in names {
             if name.own().is_none() {
                 let expected = "the name of a level of your own; levels 1 to 5 are always compared";
-                return Err(BadInput::new("--level", expected, name));
+                return Err(BadInput::new("--level", expected, name).into());
             }
             let mut level = name.find("--level")?;
+            let wrong = wrong_methods(name)?;
+            if !wrong.is_empty() {
+                let methods: Vec<&str> = wrong.keys().copied().collect();
+                let (label, methods) = (name.label(), methods.join(" and "));
+                own.left_out.push(format!("{label}: wrong in {methods}"));
+                own.wrong.extend(wrong.into_values());
+                continue;
+            }
             if device.is_cpu() {
                 let (of_cpu, sentences) = without_kernels(level)?;
                 level = of_cpu;

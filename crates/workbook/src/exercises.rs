@@ -23,7 +23,7 @@ use cli::args::whole;
 use cli::files;
 use data::BadInput;
 
-pub use level::without_kernels;
+pub use level::{without_kernels, wrong_methods};
 
 /// Do the exercises of the book. Without a command, lists them
 #[derive(Args)]

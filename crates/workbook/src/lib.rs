@@ -140,8 +140,14 @@ pub fn main() -> ExitCode {
         let workbook: Workbook = options()?;
         own::run_with(Program::Workbook, &workbook.names())?;
         match workbook.command {
-            None => compare::run(&workbook.compare),
-            Some(Command::Compare(args)) => compare::run(&args),
+            None => {
+                is_clean = compare::run(&workbook.compare)?;
+                Ok(())
+            }
+            Some(Command::Compare(args)) => {
+                is_clean = compare::run(&args)?;
+                Ok(())
+            }
             Some(Command::Ops(args)) => ops::run(&args),
             Some(Command::Ablation(args)) => ablation::run(&args),
             Some(Command::Profile(args)) => profile::run(&args),
@@ -171,7 +177,7 @@ pub fn main() -> ExitCode {
             Some(Command::Gnn(at)) => cli::gnn::run(&at.program, &at.level()),
         }
     });
-    // A kernel with a defect, an unsolved exercise, or a limited machine is a result, not an error: no line
-    // on stderr, and exit code 1.
+    // A kernel with a defect, an unsolved exercise, a learner's level that is wrong, or a limited machine is a result, not an
+    // error: no line on stderr, and exit code 1.
     if is_clean { code } else { ExitCode::FAILURE }
 }

@@ -1,11 +1,12 @@
 //! Measures every workload of a model at every level.
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, anyhow, ensure};
 use benches::launches::LaunchCounter;
 use benches::passes::device_ms;
 use benches::{Job, Model, Workload, job};
 use candle_core::{DType, Device, Tensor};
 use clap::ValueEnum;
+use cli::exit::caught_everywhere;
 use cli::load::Request;
 use cli::progress::Progress;
 use levels::{Level, Name};
@@ -64,6 +65,8 @@ pub struct Measured {
     pub rows: Vec<Row>,
     /// Description of each workload's input: `prefill: 1 × 128 tokens`.
     pub inputs: Vec<String>,
+    /// `mine: decode: WHY` for each learner's level that some rows lack.
+    pub left_out: Vec<String>,
 }
 
 /// Measures every workload of `model` at every level with `samples` timed runs each.
@@ -81,9 +84,12 @@ pub fn compare(
             variants.push((Name::Number(level.level()), cuda_graph, workloads));
         }
     }
+    let mut left_out = vec![];
     for (name, level) in own {
-        let workloads = job::load(model, request, level, false)?;
-        variants.push((name.clone(), false, workloads));
+        match of_learner(|| Ok(job::load(model, request, level, false)?)) {
+            Ok(workloads) => variants.push((name.clone(), false, workloads)),
+            Err(error) => left_out.push(format!("{}: {}", name.label(), first_line(&error))),
+        }
     }
     let workloads = by_workload(variants);
     let progress = Progress::new(
@@ -94,8 +100,11 @@ pub fn compare(
     for mut contenders in workloads {
         let Workload { name, input, .. } = &contenders[0].workload;
         inputs.push(format!("{name}: {input}"));
-        inspect(&mut contenders, request)?;
-        hold(&contenders, request.dtype)?;
+        keep(&mut contenders, &mut left_out, |c| inspect(c, request))?;
+        let first = contenders[0].logits.clone();
+        keep(&mut contenders, &mut left_out, |c| {
+            hold(c, &first, request.dtype).map(|()| true)
+        })?;
         for round in 0..samples {
             time(&mut contenders, round)?;
             progress.step();
@@ -105,29 +114,68 @@ pub fn compare(
         }
         rows.extend(summary(&contenders, request));
     }
-    Ok(Measured { rows, inputs })
+    Ok(Measured {
+        rows,
+        inputs,
+        left_out,
+    })
 }
 
-/// Measures everything but times. A level whose launches cannot be recorded is skipped by name.
-fn inspect(contenders: &mut Vec<Contender>, request: &Request) -> Result<()> {
+/// Runs code of a learner, whose panic is an error with its place.
+fn of_learner<T>(run: impl FnOnce() -> Result<T>) -> Result<T> {
+    caught_everywhere(run).unwrap_or_else(|panic| Err(anyhow!(panic)))
+}
+
+fn first_line(error: &anyhow::Error) -> String {
+    let said = error.to_string();
+    said.lines().next().unwrap_or_default().to_owned()
+}
+
+/// Keeps the contenders for which `keeps` returns true. A learner's level that fails is left out, with a line; the failure of
+/// another is an error.
+fn keep(
+    contenders: &mut Vec<Contender>,
+    left_out: &mut Vec<String>,
+    mut keeps: impl FnMut(&mut Contender) -> Result<bool>,
+) -> Result<()> {
     let mut failure = None;
-    contenders.retain_mut(|contender| match contender.inspect(request) {
+    contenders.retain_mut(|contender| {
+        let is_own = contender.level.own().is_some();
+        let kept = if is_own {
+            of_learner(|| keeps(contender))
+        } else {
+            keeps(contender)
+        };
+        match kept {
+            Ok(is_kept) => is_kept,
+            Err(error) if is_own => {
+                let (workload, label) = (&contender.workload.name, contender.level.label());
+                let why = first_line(&error).replace(&format!("{workload} at {label}: "), "");
+                left_out.push(format!("{label}: {workload}: {why}"));
+                false
+            }
+            Err(error) => {
+                failure = Some(error);
+                true
+            }
+        }
+    });
+    failure.map_or(Ok(()), Err)
+}
+
+/// Measures everything but times; returns whether it could. A level whose launches cannot be recorded is skipped by name.
+fn inspect(contender: &mut Contender, request: &Request) -> Result<bool> {
+    match contender.inspect(request) {
         Err(error) if contender.cuda_graph => {
             let (workload, label) = (&contender.workload.name, contender.level.label());
-            let message = error.to_string();
-            let why = message.lines().next().unwrap_or_default();
+            let why = first_line(&error);
             data::note(format_args!(
                 "skipped: {workload} at {label} in a graph: {why}"
             ));
-            false
+            Ok(false)
         }
-        Err(error) => {
-            failure = Some(error);
-            true
-        }
-        Ok(()) => true,
-    });
-    failure.map_or(Ok(()), Err)
+        inspected => inspected.map(|()| true),
+    }
 }
 
 // ANCHOR: hold
@@ -136,21 +184,19 @@ pub fn tolerance(dtype: DType) -> f64 {
     if dtype == DType::BF16 { 5e-2 } else { 1e-4 }
 }
 
-/// Checks that all levels agree with the first up to rounding; other frameworks are checked the same way.
-fn hold(contenders: &[Contender], dtype: DType) -> Result<()> {
+/// Checks that a level agrees with the first up to rounding; other frameworks are checked the same way.
+fn hold(contender: &Contender, first: &[f32], dtype: DType) -> Result<()> {
+    let Contender {
+        workload, logits, ..
+    } = contender;
     let tolerance = tolerance(dtype);
-    for contender in contenders {
-        let Contender {
-            workload, logits, ..
-        } = contender;
-        let apart = relative_difference(&contenders[0].logits, logits);
-        ensure!(
-            apart <= tolerance,
-            "{} at {}: expected logits within {tolerance:e} of the largest, found {apart:.1e}",
-            workload.name,
-            contender.level.label()
-        );
-    }
+    let apart = relative_difference(first, logits);
+    ensure!(
+        apart <= tolerance,
+        "{} at {}: expected logits within {tolerance:e} of the largest, found {apart:.1e}",
+        workload.name,
+        contender.level.label()
+    );
     Ok(())
 }
 // ANCHOR_END: hold
@@ -376,12 +422,41 @@ mod tests {
         for contender in &mut contenders {
             contender.inspect(&request())?;
         }
-        let error = hold(&contenders, DType::F32).unwrap_err().to_string();
+        let first = contenders[0].logits.clone();
+        let mut left_out = vec![];
+        let mut holds = |contenders: &mut Vec<Contender>| {
+            keep(contenders, &mut left_out, |c| {
+                hold(c, &first, DType::F32).map(|()| true)
+            })
+        };
+        let error = holds(&mut contenders).unwrap_err().to_string();
         let expected =
             "decode at level 2: expected logits within 1e-4 of the largest, found 1.2e-1";
         assert_eq!(error, expected);
-        contenders[1].logits = contenders[0].logits.clone();
-        hold(&contenders, DType::F32)
+        contenders[1].level = "mine".parse().unwrap();
+        holds(&mut contenders)?;
+        assert_eq!(contenders.len(), 1);
+        let expected = "mine: decode: expected logits within 1e-4 of the largest, found 1.2e-1";
+        assert_eq!(left_out, [expected]);
+        Ok(())
+    }
+
+    #[test]
+    fn a_panic_of_a_learner_leaves_the_other_levels() -> Result<()> {
+        let mut contenders = contenders();
+        contenders[1].level = "mine".parse().unwrap();
+        let mut left_out = vec![];
+        keep(&mut contenders, &mut left_out, |contender| {
+            assert!(contender.level.own().is_none(), "no such row");
+            Ok(true)
+        })?;
+        assert_eq!(contenders.len(), 1);
+        let [line] = &left_out[..] else {
+            panic!("expected a line, found {left_out:?}");
+        };
+        assert!(line.starts_with("mine: decode: "), "{line}");
+        assert!(line.ends_with("no such row"), "{line}");
+        Ok(())
     }
 
     #[test]

@@ -39,7 +39,11 @@ pub fn model(measured: &Measured, on_gpu: bool) -> String {
     for input in &measured.inputs {
         text += &format!("{input}\n");
     }
-    text + &aligned(&lines(rows, on_gpu))
+    text += &aligned(&lines(rows, on_gpu));
+    for line in &measured.left_out {
+        text += &format!("  not compared: {line}\n");
+    }
+    text
 }
 
 fn columns(on_gpu: bool) -> [Column; 9] {
@@ -146,6 +150,7 @@ mod tests {
         Measured {
             rows,
             inputs: vec!["decode: a token".into()],
+            left_out: vec![],
         }
     }
 
@@ -161,7 +166,13 @@ decode: a token
 ";
         let mut rows = example().rows;
         rows[1].level = 3;
+        let without_mine = Measured {
+            left_out: vec!["mine: wrong in linear".into()],
+            ..measured(rows.clone())
+        };
         assert_eq!(model(&measured(rows), false), expected);
+        let with_line = format!("{expected}  not compared: mine: wrong in linear\n");
+        assert_eq!(model(&without_mine, false), with_line);
         assert_eq!(model(&measured(vec![]), false), "");
     }
 

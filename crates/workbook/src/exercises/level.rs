@@ -26,6 +26,7 @@ use cli::own::OwnLevel;
 use data::BadInput;
 use levels::Name;
 
+pub use rung::wrong_methods;
 pub use simulated::without_kernels;
 
 use super::Place;

@@ -71,8 +71,9 @@ fn map(results: &OpResults) -> HeatMap {
     HeatMap {
         title: format!("Small matmuls on {}", results.machine.name),
         note: format!(
-            "f32: time of the fastest library ({}) / time of level 5; above 1, level 5 is faster",
-            libraries(results).join(", ")
+            "f32: time of the fastest library ({}) / time of {}; above 1, level 5 is faster",
+            libraries(results).join(", "),
+            results.machine.label(PICKED)
         ),
         panels: panels
             .into_iter()

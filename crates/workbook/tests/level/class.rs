@@ -188,6 +188,15 @@ fn a_class_is_graded_whatever_its_submissions_do() {
         "eve.ptx",
         &RMS_NORM.replacen("    rcp.rn.f32 %scale, %scale;", "", 1),
     );
+    let embedding = include_str!("solutions/embedding.rs");
+    write(
+        "gil/my-exercises/levels/mine/src/ops.rs",
+        &(starter.replacen("Level1.embedding(ids, w)", "embedding_ptx(ids, w)", 1) + embedding),
+    );
+    write(
+        "gil/my-exercises/levels/mine/kernels/embedding.ptx",
+        include_str!("solutions/embedding.ptx"),
+    );
     write("notes.txt", "");
     fs::create_dir_all(class.join("fay")).unwrap();
     let options = [
@@ -259,7 +268,7 @@ fn graded(ada: &Learner, ran: &Ran) {
     );
 
     let total = json(&out.join("grades.json"));
-    assert_eq!(total["submissions"].as_array().unwrap().len(), 6);
+    assert_eq!(total["submissions"].as_array().unwrap().len(), 7);
     assert!(
         total["not_graded"][0]["file"]
             .as_str()
@@ -273,9 +282,29 @@ fn graded(ada: &Learner, ran: &Ran) {
         "{xml}"
     );
     let board = fs::read_to_string(out.join("leaderboard.md")).unwrap();
-    assert!(board.contains("\n| ada | 1 | "), "{board}");
-    // Its kernel leaves the matmul to level 1, so its cost is not that of the method.
-    assert!(!board.contains("## By simulated cost"), "{board}");
+    for row in ["\n| gil | 1 | ", "\n| ada | 2 | "] {
+        assert!(board.contains(row), "{row:?}: {board}");
+    }
+    // ada's kernel leaves the matmul to level 1, so its cost is not that of the method; gil's does all of the work.
+    let (_, costs) = board.split_once("## By simulated cost\n").unwrap();
+    let rows: Vec<&str> = costs.lines().filter(|row| row.contains('×')).collect();
+    let [row] = rows[..] else {
+        panic!("expected a row, found {rows:?}");
+    };
+    assert!(row.starts_with("| embedding | gil | 1 | "), "{row}");
+    let ratio = row.split(" | ").nth(3).unwrap().trim_end_matches('×');
+    let ratio: f64 = ratio.parse().unwrap();
+    assert!((1.0..1.2).contains(&ratio), "{row}");
+    // Milestones without a state have the reason and its place.
+    let line = |student: &str, key: &str| {
+        let graded = of(student);
+        let mut grades = graded["grades"].as_array().unwrap().iter();
+        let found = grades.find(|grade| grade["exercise"] == key);
+        found.unwrap()["line"].as_str().unwrap().to_owned()
+    };
+    let wrong = line("bob", "linear steps");
+    let expected = "not measured, because the method is wrong: src/ops.rs:45:9: linear: panicked";
+    assert!(wrong.starts_with(expected), "{wrong}");
 }
 
 #[test]

@@ -86,6 +86,12 @@ impl Ran {
         self.stderr.lines().all(is_progress)
     }
 
+    /// Whether stderr has neither an error nor a report of Rust's: nothing but progress.
+    pub fn is_quiet_but_for_progress(&self) -> bool {
+        let bad = ["error", "panicked", "RUST_BACKTRACE"];
+        !bad.iter().any(|part| self.stderr.contains(part))
+    }
+
     /// Asserts exit code 2 and one line on stderr with `parts`.
     #[track_caller]
     pub fn refused(&self, parts: &[&str]) {

@@ -77,8 +77,87 @@ fn a_level_with_another_answer_is_not_compared() {
         "vit",
     ]);
     assert_eq!(ran.code, 1, "{ran:?}");
-    let expected = "batch10 at mine: expected logits within 1e-4 of the largest, found ";
-    assert!(ran.stderr.contains(expected), "{ran:?}");
+    let line = "\nmy-exercises/levels/mine/src/ops.rs:109: linear_residual: element 0: expected ";
+    assert!(ran.stdout.contains(line), "{ran:?}");
+    let row = "\n  not compared: mine: wrong in linear_residual\n";
+    assert!(ran.stdout.contains(row), "{ran:?}");
+    // The other levels have their rows.
+    for level in ["  1 ", "  2 ", "  3 ", "  4 ", "  5 "] {
+        let mut rows = ran.stdout.lines().filter(|row| row.contains('×'));
+        assert!(rows.any(|row| row.contains(level)), "{level}: {ran:?}");
+    }
+    assert!(!ran.stdout.contains("your own"), "{ran:?}");
+}
+
+/// Code of a learner in place of a result, and the line about it in a comparison.
+#[test]
+fn the_comparison_survives_a_level_that_panics_or_loops() {
+    for (code, line) in [
+        ("panic!(\"{:?}\", x.dims())", "panicked: ["),
+        (
+            "loop { std::hint::black_box((x, w)); }",
+            "expected it to end within 20 s",
+        ),
+        (
+            "println!(\"here\");\n        Level1.linear(x, w)",
+            "wrote to stdout",
+        ),
+    ] {
+        let learner = Learner::new();
+        learner.edit("Level1.linear(x, w)", code);
+        let ran = learner.run(&["--level", "mine", "--samples", "1", "--model", "vit"]);
+        let row = "\n  not compared: mine: wrong in linear\n";
+        assert!(ran.code == 1 && ran.stdout.contains(row), "{ran:?}");
+        let place = ran
+            .stdout
+            .lines()
+            .find(|line| line.contains("src/ops.rs:4"));
+        assert!(place.is_some_and(|it| it.contains(line)), "{line}: {ran:?}");
+        assert!(ran.is_quiet_but_for_progress(), "{ran:?}");
+    }
+}
+
+/// The check has no call with ten images.
+const AT_TEN: &str = "if q.dim(0)? == 10 {
+            panic!(\"ten\");
+        }
+        Level1.attention(q, k, v)";
+
+#[test]
+fn a_panic_in_a_whole_model_is_one_line() {
+    let learner = Learner::new();
+    learner.edit("Level1.attention(q, k, v)", AT_TEN);
+    let place = "my-exercises/levels/mine/src/ops.rs:90:13: panicked: ten";
+    let ran = learner.run(&["--level", "mine", "--samples", "1", "--model", "vit"]);
+    let row = format!("\n  not compared: mine: batch10: {place}\n");
+    assert!(ran.code == 1 && ran.stdout.contains(&row), "{ran:?}");
+    assert!(ran.is_quiet_but_for_progress(), "{ran:?}");
+
+    let report = ["exercises", "level", "report", "mine", "--samples", "1"];
+    let ran = learner.run(&report);
+    let line = format!("Not compared: vit: mine: batch10: {place}");
+    assert!(ran.stdout.contains(&line), "{ran:?}");
+    let page = fs::read_to_string(learner.file("report.html")).unwrap();
+    assert!(page.contains(&line), "{page}");
+
+    learner.edit("if q.dim(0)? == 10", "if q.dim(0)? > 0");
+    let ran = learner.run(&["vit", "--level", "mine"]);
+    let line = format!("error: {place} (`cargo ex level check mine` tests the methods)\n");
+    assert!(ran.code == 1 && ran.stderr.ends_with(&line), "{ran:?}");
+    assert!(!ran.stderr.contains("RUST_BACKTRACE"), "{ran:?}");
+}
+
+/// The process of the comparison ends with the level; the page has the other levels.
+#[test]
+fn a_report_without_a_comparison_has_the_reason() {
+    let learner = Learner::new();
+    let abort = AT_TEN.replace("panic!(\"ten\")", "std::process::exit(3)");
+    learner.edit("Level1.attention(q, k, v)", &abort);
+    let ran = learner.run(&["exercises", "level", "report", "mine", "--samples", "1"]);
+    let line = "Not compared: my-exercises/levels/mine/src/ops.rs: whole models: ended early";
+    assert!(ran.stdout.contains(line), "{ran:?}");
+    let page = fs::read_to_string(learner.file("report.html")).unwrap();
+    assert!(page.contains(line) && page.contains("level 5"), "{page}");
 }
 
 #[test]

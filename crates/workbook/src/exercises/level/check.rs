@@ -70,6 +70,11 @@ pub struct Most {
 
 /// `FILE:LINE: METHOD: WHAT`, at the method in `src/ops.rs` of a level.
 pub fn at(level: &OwnLevel, method: &str, what: &str) -> String {
+    format!("{}: {what}", place(level, method))
+}
+
+/// `FILE:LINE: METHOD`
+pub fn place(level: &OwnLevel, method: &str) -> String {
     let file = level.folder().join("src/ops.rs");
     let text = fs::read_to_string(&file).unwrap_or_default();
     let begin = format!("fn {method}(");
@@ -77,7 +82,7 @@ pub fn at(level: &OwnLevel, method: &str, what: &str) -> String {
         .lines()
         .position(|line| line.trim_start().starts_with(&begin));
     let line = line.map_or(String::new(), |line| format!(":{}", line + 1));
-    format!("{}{line}: {method}: {what}", file.display())
+    format!("{}{line}: {method}", file.display())
 }
 
 /// Kernels that a method's calls launch at most.
@@ -227,12 +232,9 @@ impl<'l> Checker<'l> {
     fn child(&self, args: &[&str], file: &Path, limit: Duration) -> Result<Outcome> {
         let mut command = Command::new(self.program);
         let mut limits = Limits::new(limit).open_files(1024).file_size(1 << 30);
-        // The driver of a GPU takes more address space than there is memory.
-        limits = limits.memory(if cfg!(feature = "cuda") {
-            u64::MAX
-        } else {
-            MEMORY
-        });
+        // `run` is on the CPU alone. The driver of a GPU takes more address space than there is memory.
+        let has_gpu = cfg!(feature = "cuda") && args.first() != Some(&"run");
+        limits = limits.memory(if has_gpu { u64::MAX } else { MEMORY });
         if self.level.is_confined() {
             let kept = ["PATH", "CUDA_HOME", "CUDA_PATH", "RAYON_NUM_THREADS"];
             let kept = kept.map(|name| Some((name, std::env::var_os(name)?)));

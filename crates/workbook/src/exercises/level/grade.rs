@@ -5,6 +5,7 @@ mod class;
 mod copied;
 mod names;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,7 @@ use data::{BadInput, Temporary, say};
 use serde::Serialize;
 
 use self::class::{Class, NAME, Submission};
+use super::check::place;
 use super::milestones::{self, Milestones, TIMED};
 use super::report::{Method, methods};
 use super::rung::{Checks, Options, Rung};
@@ -197,7 +199,7 @@ fn of_one(
             (Some(line), _) => Some(line.clone()),
             (None, Some(state)) if state.passed => None,
             (None, Some(state)) => Some(printable(&state.line)),
-            (None, None) => Some("not measured, because the method is wrong or level 1's".into()),
+            (None, None) => Some(found.unmeasured(milestone.method)),
         };
         let by = if by.is_empty() { milestone.kind } else { by };
         grades.push(Grade {
@@ -242,6 +244,27 @@ fn of_one(
 struct Found {
     progress: milestones::Progress,
     methods: Vec<Method>,
+    /// The place of each method that is level 1's: `src/ops.rs:44: linear`.
+    starters: BTreeMap<String, String>,
+}
+
+impl Found {
+    /// Why a milestone of `method` has no state, with the place.
+    fn unmeasured(&self, method: &str) -> String {
+        let wrong = self.progress.get(&format!("{method} correct"));
+        let wrong = wrong.filter(|state| !state.passed);
+        let starter = self.starters.get(method);
+        match (wrong, starter) {
+            (Some(wrong), _) => {
+                let line = printable(&wrong.line);
+                format!("not measured, because the method is wrong: {line}")
+            }
+            (None, Some(place)) => {
+                format!("{place}: not measured, because the method is still level 1's")
+            }
+            (None, None) => format!("{method}: not measured"),
+        }
+    }
 }
 
 /// Compiles and checks a submission in a folder of its own, which is removed afterwards. The inner error is about the
@@ -274,5 +297,12 @@ fn check(
         state.line = state.line.replace(&prefix, "");
     }
     found.methods = methods(&rung, &checks)?;
+    let starters = found.methods.iter().filter(|method| !method.replaced);
+    found.starters = starters
+        .map(|method| {
+            let place = place(&rung.level, &method.name).replace(&prefix, "");
+            (method.name.clone(), place)
+        })
+        .collect();
     Ok(Ok(found))
 }

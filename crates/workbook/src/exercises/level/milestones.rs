@@ -267,6 +267,48 @@ mod tests {
         Ok(())
     }
 
+    /// The title of each exercise names what its milestones need.
+    #[test]
+    fn the_exercises_are_about_their_milestones() -> Result<()> {
+        let subjects = [
+            ("correct", "guard"),
+            ("steps", "fused"),
+            ("faster1", "benchmark"),
+            ("traffic", "coalescing"),
+            ("faster2", "register tile"),
+            ("faster3", "loads, all in flight"),
+            ("faster4", "registers"),
+            ("faster5", "dispatch"),
+            ("embedding", "addresses"),
+            ("patch_embed", "matmul"),
+            ("linear", "matmul"),
+            ("norm_linear", "layer norm"),
+            ("norm_qkv", "matmul for q, k and v"),
+            ("norm_qkv_skip", "matmul for q, k and v"),
+            ("causal_attention", "causal"),
+            ("attention", "softmax"),
+            ("edge_attention", "softmax"),
+            ("linear_residual", "residual"),
+            ("norm_swiglu", "swiglu"),
+            ("norm_gelu", "norm"),
+            ("segment_mean", "reduction"),
+            ("next_token", "reduction"),
+        ];
+        let Milestones { kinds, methods, .. } = Milestones::read()?;
+        let kinds = kinds.iter().map(|kind| (&kind.name, &kind.exercise));
+        let methods = methods.iter().map(|it| (&it.name, &it.exercise));
+        let exercises = classroom::exercise::all(&root()?.join("exercises"))?;
+        let named: Vec<_> = kinds.chain(methods).collect();
+        assert_eq!(named.len(), subjects.len());
+        for ((name, id), (expected, subject)) in named.into_iter().zip(subjects) {
+            assert_eq!(name, expected);
+            let found = exercises.iter().find(|exercise| exercise.id == *id);
+            let title = &found.with_context(|| id.clone())?.spec.title;
+            assert!(title.to_lowercase().contains(subject), "{name}: {title}");
+        }
+        Ok(())
+    }
+
     #[test]
     fn figures_decide() {
         let counted = |launches, bytes, left: Option<&str>| Right {

@@ -10,7 +10,7 @@ use classroom::exercise::closest;
 use cli::device::Choice;
 use cli::own::{self, Artifacts, Built, NotCompiled, OwnLevel};
 use data::{BadInput, Lock};
-use levels::Level;
+use levels::{Level, Name};
 
 use super::check::{Checker, Right, at, counts_of};
 use super::child::{self, Times};
@@ -72,6 +72,31 @@ pub struct Checks {
 pub struct Gained {
     pub method: String,
     pub kind: String,
+}
+
+/// The methods of `level` whose text is no longer the one that `level new` wrote.
+fn replaced(level: &OwnLevel) -> BTreeSet<&'static str> {
+    let text = fs::read_to_string(level.folder().join("src/ops.rs"));
+    let own = Texts::of(&text.unwrap_or_default());
+    own.differing(&Texts::of(super::new::OPS))
+}
+
+/// Checks the methods that a learner replaced in the level `name`, which is in this program. Returns a line about each that is
+/// wrong.
+pub fn wrong_methods(name: &Name) -> Result<BTreeMap<&'static str, String>> {
+    let level = OwnLevel::find(name)?;
+    let program = std::env::current_exe()?;
+    let replaced: Vec<&str> = replaced(&level).into_iter().collect();
+    let options = Options::new(None);
+    let checker = Checker::new(&level, &program, options.limit)?;
+    super::run::note_begin(&replaced);
+    let mut wrong = BTreeMap::new();
+    for method in replaced {
+        if let Err(line) = checker.check(method, options.seed)? {
+            wrong.insert(method, line);
+        }
+    }
+    Ok(wrong)
 }
 
 /// The milestones that are reached now and were not before, kind by kind.
@@ -164,9 +189,7 @@ impl Rung {
 
     /// The methods whose text is no longer the one that `level new` wrote.
     pub fn replaced(&self) -> BTreeSet<&'static str> {
-        let text = fs::read_to_string(self.level.folder().join("src/ops.rs"));
-        let own = Texts::of(&text.unwrap_or_default());
-        own.differing(&Texts::of(super::new::OPS))
+        replaced(&self.level)
     }
 
     /// Whether the learner replaced a method and has no kernels.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use benches::{limits, machine};
 use candle_core::{DType, Device};
+use classroom::printable;
 use cli::device::Choice;
 use cli::own::Built;
 use cli::progress::Waiting;
@@ -43,6 +44,9 @@ pub struct Whole {
     pub bytes_per_s: f64,
     /// Rate of a large matmul.
     pub flops_per_s: f64,
+    /// Why the level's row is missing, where it is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
 }
 
 /// A method of the level.
@@ -173,17 +177,35 @@ fn whole(rung: &Rung, built: &Built, methods: &[Method], samples: usize) -> Resu
     let checker = Checker::new(&rung.level, &built.program, LONGEST)?;
     let instead = methods.iter().filter(|method| method.instead.is_some());
     let instead: Vec<&str> = instead.map(|method| &*method.name).collect();
-    match checker.compare(&instead, samples)? {
-        Ok(file) => child::read(&file),
+    let why = match checker.compare(&instead, samples)? {
+        Ok(file) => {
+            let mut whole: Whole = child::read(&file)?;
+            // The process ran elsewhere, so that its places are whole paths.
+            let folder = rung.level.folder();
+            let here = folder.canonicalize()?;
+            let [here, folder] = [here.display(), folder.display()].map(|it| format!("{it}/"));
+            for line in &mut whole.left_out {
+                *line = printable(&line.replace(&here, &folder));
+            }
+            return Ok(whole);
+        }
+        Err(line) => line,
+    };
+    // The process ended with the level; without a method of it, the other levels remain.
+    let mut whole: Whole = match checker.compare(levels::OPS, samples)? {
+        Ok(file) => child::read(&file)?,
         Err(line) => bail!("{line}"),
-    }
+    };
+    whole.results.rows.retain(|row| row.system.is_none());
+    whole.left_out.push(why);
+    Ok(whole)
 }
 
 /// Compares the trained models at the level `name` with all levels, with level 1's methods for those in `instead`, and
 /// writes [`Whole`] to `out`.
 pub fn compare(name: &Name, instead: &[String], samples: usize, out: &Path) -> Result<bool> {
     let own = simulated::with_level_1(name.find("NAME")?, instead)?;
-    let results = compare::with_own(name, own, samples)?;
+    let (results, left_out) = compare::with_own(name, own, samples)?;
     let Limits {
         bytes_per_s,
         flops_per_s,
@@ -192,6 +214,7 @@ pub fn compare(name: &Name, instead: &[String], samples: usize, out: &Path) -> R
         results,
         bytes_per_s,
         flops_per_s,
+        left_out,
     };
     data::save_as(out, &serde_json::to_vec(&whole)?)?;
     Ok(true)

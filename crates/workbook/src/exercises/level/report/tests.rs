@@ -85,6 +85,7 @@ fn example() -> Report {
             results,
             bytes_per_s: 20e9,
             flops_per_s: 200e9,
+            left_out: vec!["gnn: mine: graph: a <panic>".into()],
         },
         methods: vec![
             method("attention", twin, Some(1.)),
@@ -121,6 +122,7 @@ fn a_page_is_one_file_with_charts_tables_and_what_is_left() -> Result<()> {
         "<td>norm_linear</td><td>2 / 9</td><td>1.10×</td><td>–</td><td>–</td>",
         "level 1's norm_linear here: it is a kernel",
         "src/ops.rs:40: linear: &lt;panicked&gt;",
+        "Not compared: gnn: mine: graph: a &lt;panic&gt;",
         "Roofline of mine on A &lt;CPU&gt;",
         "Your kernels below the roof of an H200",
         "<h2>Left: 2</h2>",
@@ -156,6 +158,7 @@ fn a_terminal_has_the_same_figures() {
         "  1.00   4.00×  ~2.00×",
         "~: a noisy time; the slow runs took more than 1.5× as long",
         "norm_linear  2 / 9    1.10×",
+        "\nNot compared: gnn: mine: graph: a <panic>\n",
         "1 of 3 milestones reached",
     ] {
         assert!(text.contains(part), "{part} is not in\n{text}");

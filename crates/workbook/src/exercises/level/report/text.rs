@@ -81,17 +81,23 @@ pub fn whole(report: &Report) -> (Vec<String>, Vec<Vec<String>>) {
         }
         lines.push(line);
     }
+    // A level that was left out of a workload has no time there.
+    for line in &mut lines {
+        line.resize(1 + names.len(), "–".into());
+    }
     (names, lines)
 }
 
-/// Sentences about methods that the whole models run at level 1.
+/// Sentences about methods that the whole models run at level 1, and about models that do not run the level.
 pub fn instead(report: &Report) -> Vec<String> {
     let instead = report.methods.iter();
     let sentence = |method: &Method| {
         let why = method.instead.as_ref()?;
         Some(simulated::sentence(&method.name, why))
     };
-    instead.filter_map(sentence).collect()
+    let left_out = report.whole.left_out.iter();
+    let left_out = left_out.map(|line| format!("Not compared: {line}"));
+    instead.filter_map(sentence).chain(left_out).collect()
 }
 
 pub fn text(report: &Report) -> String {
