@@ -194,7 +194,7 @@ fn a_kernel_that_copies_a_result_of_rust_code_does_not_move_the_minimum() {
     assert!(!reached && line.starts_with(place), "{line}");
 }
 
-/// Learners build in release. `.ci/run` runs this test there.
+/// Learners build in release, where level 3 is faster: `cargo test --release -p workbook --test level a_rust_twin`.
 #[test]
 #[cfg_attr(
     debug_assertions,
