@@ -10,7 +10,7 @@
 # sm_80 …` in its header names other targets, a PTX each. A file elsewhere becomes X.ptx beside it. The PTX version is
 # lowered to the oldest that ptxas accepts for the file, so that older drivers load it. It has the lines of the source,
 # which findings of the simulator name, but where the target ends in `a`: the simulator does not run those texts. Lines
-# below kernels/generated are not indented: tabs were half a megabyte there.
+# below kernels/generated are not indented: tabs were half a megabyte there. For a target that ends in `a` other blanks go, too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C
@@ -98,6 +98,7 @@ compile() { # FILE.cu TARGET: checks or writes its PTX
   nvcc --ptx -std=c++17 -O3 $lines -Ikernels/src "-arch=compute_$target" -o "$out.new" "$1"
   python3 scripts/ptx_text.py "$out.new" "$(pwd -P)"
   case $1 in kernels/*) sed -i 's/^\t//' "$out.new" ;; esac
+  case $target in *a) sed -i -E '/^\/\/ .* has been demoted$/d; /^$/d; s/, /,/g; s/\t/ /g; s/^ +//' "$out.new" ;; esac
   version=$(oldest_version "$out.new" "$(sed -n 's/^\.version //p' "$ptx" 2>/dev/null)" "$target" "$out")
   if [ -z "$version" ]; then
     assemble "$out.new" "$target" "$out" # says what is wrong

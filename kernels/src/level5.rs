@@ -13,6 +13,8 @@ pub use crate::attention::level5::causal_attention;
 #[doc(inline)]
 pub use crate::attention::level5::{Cache, Position, PositionedCache};
 #[doc(inline)]
+pub use crate::decoder_pass::level5::DecoderStep;
+#[doc(inline)]
 pub use crate::encoder_pass::level5::encoder_pass;
 #[doc(inline)]
 pub use crate::graph_pass::level5::graph_pass;

@@ -17,6 +17,7 @@ pub mod calls;
 pub mod cost;
 pub mod cpu;
 pub mod cuda_graph;
+pub mod decoder_pass;
 pub mod dispatch;
 pub mod edge_attention;
 pub mod element;

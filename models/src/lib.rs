@@ -10,8 +10,8 @@
 //! MLP's first layer; its second layer and residual. In the graph transformer it is four, because the attention adds the
 //! residual and has no projection after it.
 //!
-//! The graph transformer, and the blocks of the vision transformer, are first asked for as a whole ([`WholePass`]); most
-//! levels compute them call by call.
+//! The graph transformer, the blocks of the vision transformer, and those of the language model for one token are first
+//! asked for as a whole ([`WholePass`]); most levels compute them call by call.
 //!
 //! **Architecture invariant:** this crate knows no level. [`Ops`] hides how an operation is
 //! computed; the caller decides which level computes it.
@@ -41,4 +41,4 @@ pub use rope::Rope;
 pub use sampling::Sampling;
 pub use trace;
 pub use vit::VisionTransformer;
-pub use whole_pass::{EncoderPass, GraphPass, HeadPass, NextStep, WholePass};
+pub use whole_pass::{DecoderPass, EncoderPass, GraphPass, HeadPass, NextStep, WholePass};

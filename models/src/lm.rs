@@ -12,6 +12,7 @@ use candle_core::{DType, Device, Result, Tensor, bail};
 use candle_nn::VarBuilder;
 
 use crate::layers::{embedding, linear_no_bias, no_bias, rms_norm, stacked};
+use crate::whole_pass::{DecoderBlock, DecoderPass};
 use crate::{CacheShape, HeadPass, Heads, KvCache, Linear, NextStep, Norm, Ops, Rope, Weight};
 
 pub use config::Config;
@@ -66,6 +67,17 @@ impl Block {
             gate_up: stacked(&gate_up, c, false)?,
             down: linear_no_bias(mlp.pp("down_proj"), c, f)?,
         })
+    }
+
+    fn borrow(&self) -> DecoderBlock<'_> {
+        DecoderBlock {
+            norm_before: &self.input_norm,
+            qkv: &self.qkv,
+            out: &self.o,
+            norm_after: &self.post_norm,
+            gate_up: &self.gate_up,
+            down: &self.down,
+        }
     }
 
     /// x (B, T, C) → (B, T, C)
@@ -222,6 +234,18 @@ impl LanguageModel {
             bail!("ids: expected at least one token, found none")
         }
         let mut x = ops.embedding(ids, &self.embedding)?; // (B, T, C)
+        if ids.dims() == [1, 1] {
+            let mut pass = DecoderPass {
+                x: &x,
+                blocks: self.blocks.iter().map(Block::borrow).collect(),
+                heads: self.config.heads,
+                rope: &self.rope,
+                caches,
+            };
+            if let Some(x) = ops.decoder_pass(&mut pass)? {
+                return Ok(x);
+            }
+        }
         for (i, (block, cache)) in self.blocks.iter().zip(caches).enumerate() {
             let _part = trace::part(|| format!("block {i}"));
             x = block.forward(ops, &x, self.config.heads, &self.rope, cache)?;

@@ -1,7 +1,25 @@
 //! Whole passes of a model: for a level that has one launch, or a few, for more than one method of [`Ops`](crate::Ops).
 
 use candle_core::{Result, Tensor};
-pub use operands::{EncoderBlock, EncoderPass, GraphBlock, GraphPass, HeadPass, NextStep};
+pub use operands::{
+    DecoderBlock, EncoderBlock, EncoderPass, GraphBlock, GraphPass, HeadPass, NextStep,
+};
+
+use crate::{Heads, KvCache, Rope};
+
+/// All that the blocks of a language model read in a decode step, and the caches, which they write.
+pub struct DecoderPass<'a> {
+    /// (1, 1, C), of one token.
+    pub x: &'a Tensor,
+    /// The blocks, in order.
+    pub blocks: Vec<DecoderBlock<'a>>,
+    /// Heads of the attention.
+    pub heads: Heads,
+    /// The angles of all positions.
+    pub rope: &'a Rope,
+    /// One for each block.
+    pub caches: &'a mut [KvCache],
+}
 
 /// Passes that a level may compute at once. A model asks for them before it calls the methods of [`Ops`](crate::Ops), one
 /// by one.
@@ -22,6 +40,15 @@ pub trait WholePass {
     /// # Errors
     /// If a launch fails, or memory is exhausted.
     fn encoder_pass(&self, _pass: &EncoderPass) -> Result<Option<Tensor>> {
+        Ok(None)
+    }
+
+    /// All blocks of a language model for one token of one sequence: x (1, 1, C) → (1, 1, C), with the token's keys and values
+    /// appended to each cache. `None` where the methods must compute it; then the caches are as before.
+    ///
+    /// # Errors
+    /// If a launch fails, or memory is exhausted.
+    fn decoder_pass(&self, _pass: &mut DecoderPass) -> Result<Option<Tensor>> {
         Ok(None)
     }
 

@@ -69,7 +69,7 @@
 //! - Loads, stores, arithmetic, branches, calls, shuffles, votes, barriers, atomics, `cp.async`, `ldmatrix`, `mma` and
 //!   `wmma`; an instruction that it does not run is an [`Error::Unsupported`] when the kernel is prepared.
 //! - Clusters of up to 16 blocks: from `.reqnctapercluster` or [`Launch::in_clusters`]. `mapa`, `getctarank`, loads,
-//!   stores and atomics of `.shared::cluster`, `barrier.cluster`. The blocks of a cluster take turns.
+//!   stores and atomics of `.shared::cluster`, `st.async`, `barrier.cluster`. The blocks of a cluster take turns.
 //! - `mbarrier` with phases and bytes, but for `pending_count`, and `cp.async.bulk` from global to shared memory, with an
 //!   mbarrier, and from shared to global memory, in groups. A fence between the proxies is accepted; its lack is not
 //!   found, and bulk copies count no requests and sectors.

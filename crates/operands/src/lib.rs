@@ -16,5 +16,7 @@ pub use error::Error;
 pub use graph::{Csr, GraphSizes, Segments};
 pub use linear::Linear;
 pub use norm::Norm;
-pub use pass::{EncoderBlock, EncoderPass, GraphBlock, GraphPass, HeadPass, NextStep};
+pub use pass::{
+    DecoderBlock, EncoderBlock, EncoderPass, GraphBlock, GraphPass, HeadPass, NextStep,
+};
 pub use weight::Weight;

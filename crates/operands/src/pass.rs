@@ -68,6 +68,23 @@ pub struct NextStep {
     pub scratch: Tensor,
 }
 
+/// The weights of a block of the language model.
+#[derive(Clone, Copy)]
+pub struct DecoderBlock<'a> {
+    /// (C), before the attention.
+    pub norm_before: &'a Norm,
+    /// (H·D + 2·Hkv·D, C): queries, keys and values.
+    pub qkv: &'a Linear,
+    /// (C, H·D)
+    pub out: &'a Linear,
+    /// (C), before the MLP.
+    pub norm_after: &'a Norm,
+    /// (2F, C): the rows of the gate above those of the up-projection.
+    pub gate_up: &'a Linear,
+    /// (C, F)
+    pub down: &'a Linear,
+}
+
 /// All that the blocks of a vision transformer read.
 pub struct EncoderPass<'a> {
     /// (B, T, C): patches with the class token and positions.

@@ -265,6 +265,17 @@ pub enum Op {
         /// The mbarrier that counts them when they are there.
         barrier: Address,
     },
+    /// `st.async`: a store to shared memory of the cluster that completes on an mbarrier.
+    StoreAsync {
+        /// In shared memory.
+        to: Address,
+        /// Adjacent elements to store.
+        from: Vec<Slot>,
+        /// Bytes of an element.
+        bytes: u32,
+        /// The mbarrier that counts the bytes when they are there.
+        barrier: Address,
+    },
     /// `cp.async.bulk` from shared to global memory.
     BulkStore {
         /// In global memory.

@@ -27,6 +27,7 @@ impl<'a> Lowering<'a> {
             ("cvta", _) => self.cvta(i),
             ("isspacep", _) => self.isspacep(i),
             ("ld" | "ldu", _) => self.load(i),
+            ("st", ["async", ..]) => self.store_async(i),
             ("st", _) => self.store(i),
             ("atom" | "red", _) => self.atomic(i),
             ("cp", ["async", ..]) => self.copy_async(i),

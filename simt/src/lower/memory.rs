@@ -134,6 +134,47 @@ impl Lowering<'_> {
         Ok(())
     }
 
+    /// `st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [a], {b, c, d, e}, [barrier]`
+    pub fn store_async(&mut self, i: &Instruction) -> Result<()> {
+        let named = |m: &String| {
+            matches!(
+                m.as_str(),
+                "async" | "weak" | "shared::cluster" | "v2" | "v4"
+            ) || m == "mbarrier::complete_tx::bytes"
+        };
+        let vector = match (has(i, "v2"), has(i, "v4")) {
+            (false, false) => 1,
+            (two, _) => 4 - 2 * usize::from(two),
+        };
+        let ty = self.last_type(i)?;
+        let bytes = vector as u32 * ty.bytes();
+        let is_known = i.mods[..i.mods.len() - 1].iter().all(named);
+        if !is_known || ty.bytes() < 4 || bytes > 16 {
+            return Err(self.unsupported(""));
+        }
+        let access = Access {
+            space: Space::Cluster,
+            vector,
+            ty,
+            strong: false,
+            release: None,
+        };
+        let [to, value, barrier] = self.operands::<3>(i)?;
+        let mut from = Vec::new();
+        for element in self.elements(&access, value)? {
+            from.push(self.stored(element, ty)?);
+        }
+        let to = self.address(Space::Cluster, to)?;
+        let barrier = self.address(Space::Cluster, barrier)?;
+        self.emit(Op::StoreAsync {
+            to,
+            from,
+            bytes: ty.bytes(),
+            barrier,
+        });
+        Ok(())
+    }
+
     /// The value to store: a register, which may be wider than the type, or a constant.
     fn stored(&mut self, operand: &Operand, ty: Type) -> Result<Slot> {
         let declared = match self.binding(operand) {

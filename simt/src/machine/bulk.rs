@@ -83,35 +83,92 @@ impl Block<'_> {
             if !is_fine {
                 continue;
             }
-            if super::cluster::rank_of(to).unwrap_or(self.rank) != rank {
-                self.find(Class::OutOfBounds, w, pc, lane, || {
-                    "the mbarrier is in another block's shared memory than the destination".into()
-                });
+            if !self.can_start(w, pc, lane, to, rank) {
                 continue;
             }
-            let in_flight = self.at_home_of(rank, |block| block.shared.loads.len());
-            if self.are_too_many(w, pc, lane, in_flight) {
-                return;
-            }
             let copied = self.row(w, pc, lane, (Space::Global, from), bytes);
-            let to = super::cluster::offset_of(to) as usize;
-            let thread = self.thread(w, lane);
             self.at_home_of(rank, |block| {
-                let (at, group) = ([to as u64; 32], Group::one(lane));
+                let (at, group) = ([super::cluster::offset_of(to); 32], Group::one(lane));
                 if block.home != block.rank {
                     block.visit(&Lanes::one(w, pc, Space::Shared, &at, &group, true));
                 }
-                block.start_copy(w, pc, lane, to, bytes);
-                block.shared.loads.push(Load {
-                    to,
-                    bytes: copied,
-                    barrier,
-                    thread,
-                    pc,
-                    asked: false,
-                });
             });
+            self.start_load(w, pc, lane, (to, rank), barrier, copied);
         }
+    }
+
+    /// `st.async.shared::cluster.mbarrier::complete_tx::bytes`: a copy from registers.
+    pub fn store_async(
+        &mut self,
+        w: usize,
+        pc: u32,
+        active: u32,
+        to: &Address,
+        (from, bytes): (&[Slot], u32),
+        barrier: &Address,
+    ) {
+        self.check_read(w, pc, active, from);
+        let values: Vec<_> = from.iter().map(|slot| self.warps[w].wide(*slot)).collect();
+        let (to, spaces) = self.resolve(w, pc, active, to);
+        let (barriers, barrier_spaces) = self.resolve(w, pc, active, barrier);
+        for lane in lanes(active) {
+            let (to, whole) = (to[lane], bytes * from.len() as u32);
+            let space = barrier_spaces.of(lane);
+            let Some((rank, barrier)) = self.barrier_at(w, pc, lane, space, barriers[lane]) else {
+                continue;
+            };
+            let is_fine = self.is_fine(w, pc, lane, spaces.of(lane), to, whole, Kind::Write);
+            if !is_fine || !self.can_start(w, pc, lane, to, rank) {
+                continue;
+            }
+            let of_element = |value: &[u64; 32]| value[lane].to_le_bytes();
+            let elements = values.iter().map(of_element);
+            let stored = elements.flat_map(|e| e.into_iter().take(bytes as usize));
+            // Who waits for the bytes knows that the store is done: it needs no other barrier before it exits.
+            if self.at_home_of(rank, |block| block.shared.has_exited) {
+                self.find(Class::Race, w, pc, lane, || {
+                    "stores to the shared memory of a block that has exited".into()
+                });
+                continue;
+            }
+            self.start_load(w, pc, lane, (to, rank), barrier, stored.collect());
+        }
+    }
+
+    /// Whether a copy to `to` can complete on an mbarrier of the block of this rank, and there is room for it.
+    fn can_start(&mut self, w: usize, pc: u32, lane: usize, to: u64, rank: usize) -> bool {
+        if super::cluster::rank_of(to).unwrap_or(self.rank) != rank {
+            self.find(Class::OutOfBounds, w, pc, lane, || {
+                "the mbarrier is in another block's shared memory than the destination".into()
+            });
+            return false;
+        }
+        let in_flight = self.at_home_of(rank, |block| block.shared.loads.len());
+        !self.are_too_many(w, pc, lane, in_flight)
+    }
+
+    fn start_load(
+        &mut self,
+        w: usize,
+        pc: u32,
+        lane: usize,
+        (to, rank): (u64, usize),
+        barrier: u64,
+        bytes: Vec<u8>,
+    ) {
+        let to = super::cluster::offset_of(to) as usize;
+        let thread = self.thread(w, lane);
+        self.at_home_of(rank, |block| {
+            block.start_copy(w, pc, lane, to, bytes.len() as u32);
+            block.shared.loads.push(Load {
+                to,
+                bytes,
+                barrier,
+                thread,
+                pc,
+                asked: false,
+            });
+        });
     }
 
     /// Copies that the mbarrier at `at` waits for come to their end if it was asked before.

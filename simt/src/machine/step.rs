@@ -133,6 +133,12 @@ impl Block<'_> {
                 bytes,
                 barrier,
             } => self.bulk_load(w, pc, active, (to, from), *bytes, barrier),
+            Op::StoreAsync {
+                to,
+                from,
+                bytes,
+                barrier,
+            } => self.store_async(w, pc, active, to, (from, *bytes), barrier),
             Op::BulkStore { to, from, bytes } => self.bulk_store(w, pc, active, (to, from), *bytes),
             Op::BulkCommit => self.bulk_commit(w, active),
             Op::BulkWait { groups, read } => self.bulk_wait(w, active, *groups, *read),

@@ -203,3 +203,54 @@ fn launches_that_no_gpu_takes() {
         "kernel: cluster: expected 1 to 16 blocks, found 32 × 1 × 1 blocks"
     );
 }
+
+/// Each thread stores its number in the next block, where all wait for the bytes.
+#[test]
+fn stores_that_complete_on_a_barrier() {
+    for (store, bytes) in [
+        (
+            "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%n4], %x, [%n5]",
+            128,
+        ),
+        (
+            "@%p st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%n4], {%x, %y, %x, %x}, [%n5]",
+            16,
+        ),
+        (
+            "@%p st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.u64 [%n4], {%a, %b}, [%n5]",
+            16,
+        ),
+    ] {
+        let body = format!(
+            ".shared .align 8 .b64 full; .reg .pred %first, %done;
+            setp.eq.u32 %first, %i, 0; setp.eq.u32 %p, %i, 4;
+            @%first mbarrier.init.shared::cta.b64 [full], 1;
+            @%first mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], {bytes};
+            @%first fence.mbarrier_init.release.cluster;
+            {SYNC}
+            mov.u32 %n0, %cluster_ctarank; xor.b32 %n0, %n0, 1;
+            mov.u32 %n3, tile; mad.lo.u32 %n3, %i, 4, %n3;
+            mapa.shared::cluster.u32 %n4, %n3, %n0; mapa.shared::cluster.u32 %n5, full, %n0;
+            mad.lo.u32 %x, %r, 100, %i; mov.u32 %y, 7;
+            mov.b64 %a, {{%x, %y}}; mov.b64 %b, {{%x, %x}};
+            {store};
+            wait: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %done, [full], 0;
+            @!%done bra wait;
+            setp.lt.u32 %p, %i, 5; @%p ret;
+            setp.gt.u32 %p, %i, 7; @%p ret;
+            ld.shared.u32 %x, [%n3]; st.global.u32 [%to], %x;"
+        );
+        let text = text("", &body);
+        let (out, report) = launch(&text, [2, 1, 1], Some([2, 1, 1]), Schedule::Random).unwrap();
+        assert!(report.is_clean(), "{:#?}", report.findings);
+        let expected = if bytes == 128 {
+            [105, 106, 107]
+        } else {
+            [7, 104, 104]
+        };
+        assert_eq!(out[5..8], expected, "{store}");
+        let early = text.replace("@!%done bra wait;", "");
+        let (_, report) = launch(&early, [2, 1, 1], Some([2, 1, 1]), Schedule::Random).unwrap();
+        assert!(!report.is_clean(), "without the wait");
+    }
+}

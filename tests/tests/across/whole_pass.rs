@@ -10,8 +10,9 @@ use models::gnn::{self, GraphBatch};
 use models::lm::Logits;
 use models::random::RandomWeights;
 use models::{
-    CacheShape, Csr, EncoderPass, GraphPass, GraphTransformer, HeadPass, Heads, KvCache, Linear,
-    NextStep, Norm, Ops, Result, Rope, Sampling, Segments, Weight, WholePass, for_each_op, presets,
+    CacheShape, Csr, DecoderPass, EncoderPass, GraphPass, GraphTransformer, HeadPass, Heads,
+    KvCache, Linear, NextStep, Norm, Ops, Result, Rope, Sampling, Segments, Weight, WholePass,
+    for_each_op, presets,
 };
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -33,6 +34,10 @@ impl WholePass for Zeros {
     }
 
     fn encoder_pass(&self, pass: &EncoderPass) -> candle_core::Result<Option<Tensor>> {
+        pass.x.zeros_like().map(Some)
+    }
+
+    fn decoder_pass(&self, pass: &mut DecoderPass) -> candle_core::Result<Option<Tensor>> {
         pass.x.zeros_like().map(Some)
     }
 
@@ -132,6 +137,16 @@ fn a_level_is_asked_to_end_a_step_unless_its_ops_are_wanted() -> Result<()> {
         let of_ops = difference(&logits, &expected)? == 0.;
         assert_eq!(of_ops, !is_asked);
         assert_eq!(next.position.to_vec1::<u32>()?, [7]);
+    }
+    // The blocks are asked for as a whole for one token, not for two.
+    let two = Tensor::new(&[[3u32, 4]], &device)?;
+    for (ids, is_asked) in [(&ids, true), (&two, false)] {
+        let expected = model.forward(&*level1, ids, &mut caches()?, Logits::Last)?;
+        for (ops, asks) in [(&zeros, true), (&swap, false), (&costed, false)] {
+            let found = model.forward(&**ops, ids, &mut caches()?, Logits::Last)?;
+            let of_ops = difference(&found, &expected)? == 0.;
+            assert_eq!(of_ops, !(asks && is_asked));
+        }
     }
     Ok(())
 }

@@ -1,11 +1,13 @@
 //! Decode steps as a recorded graph: at level 5, which keeps the position in the memory of the device.
 
 use candle_core::{DType, Tensor};
+use kernels::dispatch::{Facts, Feature};
 use kernels::launch::chained;
 use kernels::without::{self, Idea};
 use levels::Level;
 use models::lm::Logits;
-use models::{LanguageModel, Ops, Sampling};
+use models::random::RandomWeights;
+use models::{LanguageModel, Ops, Sampling, presets};
 use rand::RngExt;
 use replay::Decoder;
 use tests::inputs::{rng, tokens};
@@ -185,6 +187,63 @@ fn a_step_ends_in_the_kernel_of_its_head() -> models::Result<()> {
                 let logits = model.forward(&*level1, &ids, &mut caches, Logits::Last)?;
                 token = level1.next_token(&logits.flatten_all()?, &mut Sampling::greedy())?;
                 assert_eq!(found, token, "step {step}");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// On a Hopper a block is two launches: the logits are those of its ops within bf16, at the ends of buckets, too, and replays
+/// equal separate launches bit by bit.
+#[test]
+#[cfg_attr(
+    not(feature = "cuda"),
+    ignore = "needs a GPU: build with --features cuda"
+)]
+fn a_decoder_pass_is_a_step_of_two_launches_a_block() -> models::Result<()> {
+    let (device, ops) = (gpu()?, level5());
+    if !Facts::of(&device)?.has(Feature::Wgmma) {
+        tests::skip("the decoder pass", "needs a GPU of compute capability 9.0");
+        return Ok(());
+    }
+    for name in ["readme", "smollm-135m"] {
+        let config = presets::lm(name).expect("a preset");
+        let weights = RandomWeights::weights(3, DType::BF16, &device);
+        let model = LanguageModel::load(weights, &config)?;
+        let mut rng = rng(3);
+        for start in [1, 246, 500, 1010] {
+            let prompt = tokens(&mut rng, 1, start);
+            let read: Vec<u32> = (0..20).map(|_| rng.random_range(0..61)).collect();
+            let run = || {
+                let caches = || {
+                    let mut caches = model.new_caches(&*ops, 1, 1100)?;
+                    let ids = Tensor::new(prompt.clone(), &device)?;
+                    model.forward(&*ops, &ids, &mut caches, Logits::Last)?;
+                    Ok::<_, candle_core::Error>(caches)
+                };
+                let (mut decoder, mut eager) = (Decoder::new(&model, caches()?, 1)?, caches()?);
+                let mut all = vec![];
+                for &token in &read {
+                    let ids = Tensor::new(&[[token]], &device)?;
+                    let found = values(&decoder.read(&*ops, &model, &ids)?)?;
+                    let step = || model.forward(&*ops, &ids, &mut eager, Logits::Last);
+                    assert_eq!(found, values(&chained(step)?)?, "{name} after {start}");
+                    all.push(found);
+                }
+                let kernels = decoder.kernels().min().unwrap_or(0);
+                Ok::<_, candle_core::Error>((all, kernels))
+            };
+            let (found, kernels) = run()?;
+            // Besides, the embedding, the ends of the pass, and the head.
+            assert_eq!(kernels, 2 * config.num_hidden_layers + 4, "{name}");
+            without::set(&[Idea::DecoderPass]);
+            let of_ops = run();
+            without::set(&[]);
+            for (step, (a, b)) in found.iter().zip(of_ops?.0).enumerate() {
+                let apart: f32 = a.iter().zip(&b).map(|(a, b)| (a - b) * (a - b)).sum();
+                let size: f32 = b.iter().map(|b| b * b).sum();
+                let off = (apart / size).sqrt();
+                assert!(off < 0.05, "{name} after {start}, step {step}: {off}");
             }
         }
     }

@@ -127,6 +127,11 @@ impl Cache {
         &mut self.inner
     }
 
+    /// Level 4's cache, to read.
+    pub(crate) fn inner_ref(&self) -> &attention::Cache {
+        &self.inner
+    }
+
     /// The position that the layers share; none on a CPU.
     pub fn position(&self) -> Option<&Arc<Position>> {
         self.position.as_ref()
@@ -136,6 +141,22 @@ impl Cache {
     /// because twice as many keys are worth another recording with more splits.
     pub fn bucket(&self, keys: usize) -> usize {
         bucket(keys, self.inner.capacity)
+    }
+
+    /// Sets the position on the device and returns the cache at it; `None` on a CPU.
+    ///
+    /// # Errors
+    /// As [`Position::set`].
+    pub(crate) fn at(&mut self, position: usize) -> Result<Option<PositionedCache<'_>>> {
+        let Some(shared) = &self.position else {
+            return Ok(None);
+        };
+        shared.set(position)?;
+        Ok(Some(PositionedCache {
+            inner: &mut self.inner,
+            position: &shared.value,
+            host_position: position,
+        }))
     }
 
     /// For a few queries on a GPU, with heads that the decode kernels can read: sets the position on the device and
@@ -152,14 +173,7 @@ impl Cache {
         let per_16_bytes = 16 / self.inner.dtype.size_in_bytes();
         let can_decode = tokens <= MAX_DECODE_QUERIES && d <= 128 && d.is_multiple_of(per_16_bytes);
         match &self.position {
-            Some(shared) if can_decode => {
-                shared.set(position)?;
-                Ok(Some(PositionedCache {
-                    inner: &mut self.inner,
-                    position: &shared.value,
-                    host_position: position,
-                }))
-            }
+            Some(_) if can_decode => self.at(position),
             Some(_) if is_recording() && position > 0 => {
                 let expected =
                     format!("up to {MAX_DECODE_QUERIES} tokens of D = {per_16_bytes}·n ≤ 128");

@@ -6,7 +6,7 @@ use crate::case::files_below;
 use crate::code::Op;
 use crate::lower::kernel;
 
-/// All but those for Hopper, whose error gives the reason.
+/// All but those for Hopper that multiply by `wgmma` or copy boxes, whose error gives the reason.
 #[test]
 fn every_kernel_can_be_lowered() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernels");
@@ -15,7 +15,8 @@ fn every_kernel_can_be_lowered() {
     let mut failures = Vec::new();
     for path in paths {
         let module = crate::parse::module(&std::fs::read_to_string(&path).unwrap()).unwrap();
-        let hopper = path.to_string_lossy().ends_with(".sm_90a.ptx");
+        let name = path.to_string_lossy();
+        let hopper = name.ends_with(".sm_90a.ptx") && !name.contains("decoder_pass");
         for entry in module.functions.iter().filter(|f| f.is_entry) {
             match kernel(&module, &entry.name) {
                 Ok(_) if hopper => failures.push(format!("{}: lowered", entry.name)),

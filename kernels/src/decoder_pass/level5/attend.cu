@@ -1,0 +1,203 @@
+// Level 5 of decoder_pass, bf16: the first half of a block for one token, in one launch.
+//   x₁ = x + attention(norm(x)·Wqkvᵀ)·Woᵀ, with the rotation, and the append to the cache
+// x (H) in f32 as cluster.cuh tells, gain (H), Wqkv ((HEADS + 2·KV)·64, H), Wo (H, HEADS·64), keys and values (KV, capacity,
+// 64), cos and sin (positions, 32).
+//
+// Against three launches (norm_gemv.cu, step_cluster.cu, row_gemv.cu): a launch and its edge take 0.5 µs, and each kernel
+// waits for memory again. Here a cluster has a query head, as a rank has in tensor parallelism ("Megatron-LM", Shoeybi et al.
+// 2019): the rows of q, k and v that the head needs, its attention, and the 64 columns of Wo that read it. What is left is
+// a sum over the heads, which the next launch adds.
+//   - Before the wait everything but x is in flight: the block's 48 rows of Wqkv, its share of the first 256 keys and
+//     values, its part of Wo, and the angles.
+//   - Blocks exchange twice, by stores that complete on an mbarrier: the 192 values of q, k and v, and the parts of the softmax.
+//   - Query heads that share a key head compute its k and v each; the first of them appends. More clusters are worth more
+//     than fewer loads: in smollm-135m 9 share the work in place of 3.
+//   - The keys are dealt out over blocks, warps and groups of 8 lanes. A warp of its own has the new key, which it
+//     has as the others will read it: rounded to bf16.
+//
+// Prediction and outcome: benches/NOTES.md, step 6.
+//
+// Bytes moved: 2·(H·(192 + 64) + 2·64·position) per cluster. Launch: HEADS clusters of 4 blocks of 384 threads.
+//
+// To be faster: keys of the next pass by bulk copies; from 256 keys on, each 256 wait for memory.
+//
+// Compiled for sm_90a: clusters.
+#include "attention/params.cuh"
+#include "decoder_pass/level5/cluster.cuh"
+
+// Warps of a block that have older keys, keys of a group of lanes at a time, and of the cluster.
+constexpr int KEY_WARPS = 8, KEYS = 2, KEYS_PER_PASS = C * KEY_WARPS * 4 * KEYS;
+
+struct Attend {
+  Sums sums;
+  const bf16 *gain, *qkv, *out, *cos, *sin;
+  bf16 *keys, *values;
+  const unsigned *position;
+  unsigned capacity;
+  float eps, scale; // 1/√D
+};
+
+// The partial softmax of a group of lanes: maximum score, sum of exponentials, and 8 channels of Σ p·v.
+struct Softmax {
+  float m = -INFINITY, l = 0.f, o[8] = {};
+
+  __device__ __forceinline__ void add(const float (&q)[8], uint4 key, uint4 value, bool sees) {
+    float k[8], v[8], s = 0.f;
+    unpack8(key, k), unpack8(value, v);
+#pragma unroll
+    for (int i = 0; i < 8; i++) s += q[i] * k[i];
+    s = sum_lanes<8>(s);
+    if (!sees) s = -INFINITY;
+    const float top = fmaxf(m, s), old = softmax_weight(m, top), e = softmax_weight(s, top);
+    m = top, l = l * old + e;
+#pragma unroll
+    for (int i = 0; i < 8; i++) o[i] = o[i] * old + e * v[i];
+  }
+
+  // The four groups of the warp: all get the result.
+  __device__ __forceinline__ void combine() {
+    float top = fmaxf(m, of_lane_xor(m, 8));
+    top = fmaxf(top, of_lane_xor(top, 16));
+    const float factor = softmax_weight(m, top);
+    m = top, l *= factor, l += of_lane_xor(l, 8), l += of_lane_xor(l, 16);
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+      o[i] *= factor;
+      o[i] += of_lane_xor(o[i], 8), o[i] += of_lane_xor(o[i], 16);
+    }
+  }
+};
+
+// What a block sends to the others: its part of the head, of which m and l are a message of 16 bytes.
+struct alignas(16) Part {
+  float o[D], m, l, unused[2];
+};
+
+template <int H, int HEADS, int KV>
+__device__ __forceinline__ void attend(const Attend &p) {
+  constexpr int ROWS = 3 * D / C, PER_WARP = ROWS / WARPS; // rows of q, k and v per block and per warp
+  __shared__ alignas(16) float x[H], mine[ROWS], qkv[3 * D], head[D], warp_o[KEY_WARPS + 1][D];
+  __shared__ float warp_m[KEY_WARPS + 1], warp_l[KEY_WARPS + 1];
+  __shared__ Part parts[C];
+  __shared__ alignas(8) unsigned long long barriers[2];
+  const unsigned rank = cluster_rank(), q_head = blockIdx.x / C, kv_head = q_head / (HEADS / KV);
+  const unsigned warp = threadIdx.x / WARP, lane = lane_id();
+  const unsigned has_qkv = shared_address(&barriers[0]), has_parts = shared_address(&barriers[1]);
+  if (threadIdx.x == 0) expect(has_qkv, sizeof qkv), expect(has_parts, sizeof parts), fence_mbarrier_init();
+  __syncwarp();
+  cluster_start();
+
+  // Before the wait: weights, older keys and values, angles.
+  const unsigned position = *static_cast<const volatile unsigned *>(p.position);
+  Rows<H, PER_WARP> rows;
+  rows.load(p.qkv, p.gain, [&](int j) {
+    const unsigned row = rank * ROWS + j * WARPS + warp, which = row / D;
+    return (which == 0 ? q_head : which == 1 ? HEADS + kv_head : HEADS + KV + kv_head) * D + row % D;
+  });
+  const unsigned group = lane / 8, c = lane % 8 * 8; // a group reads a key together, 8 channels per lane
+  const size_t cache = size_t(kv_head) * p.capacity * D + c;
+  uint4 keys[KEYS], values[KEYS];
+  auto key_of = [&](unsigned pass, int u) { return ((pass * KEYS + u) * KEY_WARPS * 4 + warp * 4 + group) * C + rank; };
+  auto load_pass = [&](unsigned pass) {
+#pragma unroll
+    for (int u = 0; u < KEYS; u++) {
+      const bool is_there = warp < KEY_WARPS && key_of(pass, u) < position;
+      keys[u] = load16_at_once(p.keys + cache + size_t(key_of(pass, u)) * D, is_there);
+      values[u] = load16_at_once(p.values + cache + size_t(key_of(pass, u)) * D, is_there);
+    }
+  };
+  load_pass(0);
+  Slice<H, 8, 1> slice;
+  slice.load(p.out + size_t(rank * (H / C)) * (HEADS * D) + q_head * D, HEADS * D);
+  const size_t angles = size_t(position) * (D / 2) + c % (D / 2);
+  const uint4 cos16 = load16_here(p.cos + angles), sin16 = load16_here(p.sin + angles);
+  cluster_wait(); // the barriers of all blocks are ready
+  wait_for_previous();
+  let_next_start();
+
+  add_parts<H, MLP_CLUSTERS>(p.sums, x, q_head, rank);
+  float dots[PER_WARP];
+  rows.times_norm(x, p.eps, dots);
+#pragma unroll
+  for (int j = 0; j < PER_WARP; j++)
+    if (lane == j) mine[j * WARPS + warp] = dots[j];
+  all_gather(mine, qkv, ROWS, rank, has_qkv);
+
+  // (x₁, x₂) → (x₁·cos − x₂·sin, x₂·cos + x₁·sin)
+  auto rotate = [&](const float *from, float factor, float (&out)[8]) {
+    float cos[8], sin[8], other[8];
+    unpack8(cos16, cos), unpack8(sin16, sin), load8(from + c, out), load8(from + (c ^ D / 2), other);
+#pragma unroll
+    for (int i = 0; i < 8; i++) out[i] = (out[i] * cos[i] + (c >= D / 2 ? other[i] : -other[i]) * sin[i]) * factor;
+  };
+  if (warp <= KEY_WARPS) {
+    float q[8];
+    Softmax softmax;
+    rotate(qkv, p.scale * LOG2_E, q);
+    const bool has_new = warp == KEY_WARPS && rank == 0 && group == 0;
+    if (warp == KEY_WARPS) { // the new key in place of older ones
+      float k[8], v[8];
+      rotate(qkv + D, 1.f, k), load8(qkv + 2 * D + c, v);
+      keys[0] = pack16(k), values[0] = pack16(v);
+      if (has_new && q_head % (HEADS / KV) == 0) {
+        *reinterpret_cast<uint4 *>(p.keys + cache + size_t(position) * D) = keys[0];
+        *reinterpret_cast<uint4 *>(p.values + cache + size_t(position) * D) = values[0];
+      }
+    }
+    for (unsigned pass = 0;;) {
+#pragma unroll
+      for (int u = 0; u < KEYS; u++)
+        softmax.add(q, keys[u], values[u], warp < KEY_WARPS ? key_of(pass, u) < position : u == 0 && has_new);
+      if (++pass * KEYS_PER_PASS >= position || warp == KEY_WARPS) break;
+      load_pass(pass);
+    }
+    softmax.combine();
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+      if (group == 0) warp_o[warp][c + i] = softmax.o[i];
+    if (lane == 0) warp_m[warp] = softmax.m, warp_l[warp] = softmax.l;
+  }
+  __syncthreads();
+  // The warps of the block, then the blocks of the cluster: 17 messages of 16 bytes to each.
+  if (threadIdx.x < (D / 4 + 1) * C) {
+    const int to = threadIdx.x % C, j = threadIdx.x / C * 4;
+    float m = -INFINITY, l = 0.f;
+    float4 v = make_float4(0.f, 0.f, 0.f, 0.f);
+#pragma unroll
+    for (int i = 0; i <= KEY_WARPS; i++) m = fmaxf(m, warp_m[i]);
+#pragma unroll
+    for (int i = 0; i <= KEY_WARPS; i++) {
+      const float factor = softmax_weight(warp_m[i], m);
+      const float4 a = *reinterpret_cast<const float4 *>(&warp_o[i][j % D]);
+      l += factor * warp_l[i], v.x += factor * a.x, v.y += factor * a.y, v.z += factor * a.z, v.w += factor * a.w;
+    }
+    if (j == D) v = make_float4(m, l, 0.f, 0.f);
+    send(parts[rank].o + j, to, v, has_parts);
+  }
+  await(has_parts);
+  if (threadIdx.x < D) {
+    float m = -INFINITY, l = 0.f, o = 0.f;
+#pragma unroll
+    for (int b = 0; b < C; b++) m = fmaxf(m, parts[b].m);
+#pragma unroll
+    for (int b = 0; b < C; b++) {
+      const float factor = softmax_weight(parts[b].m, m);
+      l += factor * parts[b].l, o += factor * parts[b].o[threadIdx.x];
+    }
+    head[threadIdx.x] = o / l;
+  }
+  __syncthreads();
+  slice.write(head, p.sums.parts_out + q_head * H + rank * (H / C));
+}
+
+#define ATTEND(H, HEADS, KV)                                                                                             \
+  extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS) decoder_attend_##H##_bf16_level5(       \
+      const float *x, const float *parts, float *x_out, float *parts_out, const bf16 *gain, const bf16 *qkv,             \
+      const bf16 *out, const bf16 *cos, const bf16 *sin, bf16 *keys, bf16 *values, const unsigned *position,             \
+      unsigned capacity, float eps, float scale) {                                                                       \
+    attend<H, HEADS, KV>(                                                                                                \
+        {{x, parts, x_out, parts_out}, gain, qkv, out, cos, sin, keys, values, position, capacity, eps, scale});         \
+  }
+
+ATTEND(512, 8, 8)
+ATTEND(576, 9, 3)

@@ -1,0 +1,179 @@
+//! Level 5: the blocks of `readme` and `smollm-135m` for one token in bf16 on Hopper as one chain of launches that overlap.
+//!
+//! `decoder_begin`, then `decoder_attend` and `decoder_mlp` for each block, then `decoder_end`. The weights are read where they lie.
+
+mod launches;
+
+use candle_core::{DType, Result, Tensor};
+use launches::State;
+use operands::{DecoderBlock, Linear, Norm};
+
+use crate::attention::level5::Cache;
+use crate::dispatch::{Facts, Feature};
+use crate::launch::{chained, is_aligned};
+use crate::without::Idea;
+
+/// Name of the pass in traces.
+const KERNEL: &str = "decoder_pass_level5";
+
+/// D and F of `cluster.cuh`.
+pub(super) const D: usize = 64;
+pub(super) const F: usize = 1536;
+
+/// Keys up to which the pass is taken. A cluster waits for memory once per 256 keys, where the kernels of a long cache have
+/// more blocks; the pass was measured at 256 keys, and the limit is an estimate.
+pub(super) const MOST_KEYS: usize = 1024;
+
+/// A model that the kernels are compiled for.
+#[derive(Debug)]
+pub(super) struct Size {
+    /// H of `cluster.cuh`: channels.
+    pub hidden: usize,
+    /// HEADS and KV of `attend.cu`.
+    pub heads: usize,
+    pub kv_heads: usize,
+    pub attend: &'static str,
+    pub mlp: &'static str,
+}
+
+pub(super) const SIZES: [Size; 2] = [
+    Size {
+        hidden: 512,
+        heads: 8,
+        kv_heads: 8,
+        attend: "decoder_attend_512_bf16_level5",
+        mlp: "decoder_mlp_512_bf16_level5",
+    },
+    Size {
+        hidden: 576,
+        heads: 9,
+        kv_heads: 3,
+        attend: "decoder_attend_576_bf16_level5",
+        mlp: "decoder_mlp_576_bf16_level5",
+    },
+];
+
+/// All blocks of a language model, for one token.
+pub struct DecoderStep<'a> {
+    /// (1, 1, C)
+    pub x: &'a Tensor,
+    /// The blocks, in order.
+    pub blocks: &'a [DecoderBlock<'a>],
+    /// H: query heads.
+    pub heads: usize,
+    /// (positions, D/2)
+    pub cos: &'a Tensor,
+    /// (positions, D/2)
+    pub sin: &'a Tensor,
+    /// Of the token.
+    pub position: usize,
+}
+
+impl DecoderStep<'_> {
+    /// Whether the kernels compute this step with a cache for each block, whose layers share a position.
+    ///
+    /// Not on other devices than a GPU of compute capability 9.0, in other sizes, for other operands than contiguous ones in
+    /// bf16, for more than 1024 keys, and if the idea is left out.
+    ///
+    /// # Errors
+    /// If the driver does not answer.
+    pub fn fits(&self, caches: &[&Cache]) -> Result<bool> {
+        let facts = Facts::of(self.x.device())?;
+        let hopper = facts.has(Feature::Wgmma) && !facts.simulated;
+        Ok(hopper && !Idea::DecoderPass.is_left_out() && self.is_readable(caches))
+    }
+
+    /// Whether sizes, dtypes and memory are those that the kernels read.
+    pub(super) fn is_readable(&self, caches: &[&Cache]) -> bool {
+        let Some(size) = self.size() else {
+            return false;
+        };
+        let capacity = caches.first().map_or(0, |cache| cache.inner_ref().capacity);
+        let has_angles = |x: &Tensor| {
+            let fits = |(positions, half)| positions >= capacity && half == D / 2;
+            x.dims2().is_ok_and(fits) && is_readable(x)
+        };
+        !self.blocks.is_empty()
+            && self.blocks.len() == caches.len()
+            && self.blocks.iter().all(|block| size.has(block))
+            && [self.cos, self.sin].into_iter().all(has_angles)
+            && self.position < capacity
+            && share_a_position(caches)
+            && caches.iter().all(|cache| {
+                let inner = cache.inner_ref();
+                let found = (inner.batch, inner.kv_heads, inner.head_dim, inner.capacity);
+                found == (1, size.kv_heads, D, capacity)
+                    && inner.dtype == DType::BF16
+                    && inner.tensors().is_ok()
+                    && cache.bucket(self.position + 1) <= MOST_KEYS
+            })
+    }
+
+    fn size(&self) -> Option<&'static Size> {
+        let of_x = |size: &&Size| self.x.dims() == [1, 1, size.hidden] && self.heads == size.heads;
+        SIZES.iter().find(of_x).filter(|_| is_readable(self.x))
+    }
+
+    /// (1, 1, C), for a step that [fits](Self::fits).
+    ///
+    /// # Errors
+    /// If it does not, if a launch fails, or memory is exhausted.
+    pub fn run(&self, caches: Vec<&mut Cache>) -> Result<Tensor> {
+        let Some(size) = self.size() else {
+            candle_core::bail!("{KERNEL}: expected a step that fits, found another")
+        };
+        let _span = trace::span(KERNEL);
+        let caches: Option<Vec<_>> = caches
+            .into_iter()
+            .map(|cache| cache.at(self.position).transpose())
+            .collect::<Option<Result<_>>>()
+            .transpose()?;
+        let Some(caches) = caches else {
+            candle_core::bail!("{KERNEL}: expected caches on a GPU, found one on the CPU")
+        };
+        // No launch of the chain writes a weight, and each cache belongs to one of its launches.
+        chained(|| {
+            let mut state = State::begin(self.x, size)?;
+            for (block, cache) in self.blocks.iter().zip(&caches) {
+                state.attend(block, [self.cos, self.sin], cache)?;
+                state.mlp(block)?;
+            }
+            state.end()
+        })
+    }
+}
+
+/// Contiguous and aligned bf16.
+fn is_readable(x: &Tensor) -> bool {
+    x.dtype() == DType::BF16 && x.is_contiguous() && is_aligned(&[x])
+}
+
+fn share_a_position(caches: &[&Cache]) -> bool {
+    let position = |cache: &&Cache| cache.position().map(std::sync::Arc::as_ptr);
+    let first = caches.first().and_then(position);
+    first.is_some() && caches.iter().all(|cache| position(cache) == first)
+}
+
+impl Size {
+    /// Whether the kernels can read the weights of a block.
+    fn has(&self, block: &DecoderBlock) -> bool {
+        let (c, q, kv) = (self.hidden, self.heads * D, self.kv_heads * D);
+        let layers = [
+            (block.qkv, [q + 2 * kv, c]),
+            (block.out, [c, q]),
+            (block.gate_up, [2 * F, c]),
+            (block.down, [c, F]),
+        ];
+        let has_layer = |(Linear { weight, bias }, dims): (&Linear, [usize; 2])| {
+            bias.is_none() && weight.tensor().dims() == dims && is_readable(weight.tensor())
+        };
+        let has_norm = |norm: &Norm| match norm {
+            Norm::Rms { weight, .. } => weight.dims() == [c] && is_readable(weight),
+            Norm::Layer { .. } => false,
+        };
+        layers.into_iter().all(has_layer)
+            && [block.norm_before, block.norm_after]
+                .into_iter()
+                .all(has_norm)
+    }
+}

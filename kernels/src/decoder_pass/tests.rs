@@ -1,0 +1,367 @@
+//! The pass against an oracle in f64 at positions around the ends of its loops, and what it refuses.
+
+use std::sync::Arc;
+
+use candle_core::{D, DType, Device, Result, Tensor};
+use operands::{DecoderBlock, Linear, Norm};
+use rand_chacha::ChaCha8Rng;
+
+use super::level5::{self, DecoderStep, F, MOST_KEYS, SIZES, Size};
+use crate::attention;
+use crate::attention::level5::{Cache, Position};
+use crate::dispatch::{Facts, Feature};
+use crate::launch::{is_simulated, noted, on_cpu};
+use crate::output::poisoned;
+use crate::rope::level4::rope_append;
+use crate::testing::{
+    behind, devices, first_if_sanitized, host, relative_error, rng, skip, uniform,
+};
+
+const EPS: f64 = 1e-5;
+const HEAD: usize = level5::D;
+
+/// Positions that the caches have room for.
+const CAPACITY: usize = 600;
+
+/// Before, at and after the end of a pass over 256 keys, and the first and the last.
+const POSITIONS: [usize; 7] = [257, 0, 1, 255, 256, 511, CAPACITY - 1];
+
+/// The weights of a block.
+#[derive(Clone)]
+struct Layers {
+    norm_before: Norm,
+    qkv: Linear,
+    out: Linear,
+    norm_after: Norm,
+    gate_up: Linear,
+    down: Linear,
+}
+
+/// shift + scale·u in bf16, with u uniform in −1..1.
+fn random(rng: &mut ChaCha8Rng, shape: &[usize], (shift, scale): (f64, f64)) -> Result<Tensor> {
+    let (u, _) = uniform(rng, shape, DType::F32, &Device::Cpu)?;
+    u.affine(scale, shift)?.to_dtype(DType::BF16)
+}
+
+impl Layers {
+    /// Results have the size of the inputs.
+    fn random(rng: &mut ChaCha8Rng, size: &Size, device: &Device) -> Result<Self> {
+        let (c, q, kv) = (size.hidden, size.heads * HEAD, size.kv_heads * HEAD);
+        let mut norm = || {
+            let weight = random(rng, &[c], (1., 0.3))?.to_device(device)?;
+            Ok::<_, candle_core::Error>(Norm::Rms { weight, eps: EPS })
+        };
+        let (norm_before, norm_after) = (norm()?, norm()?);
+        let mut linear = |n: usize, k: usize| {
+            let w = random(rng, &[n, k], (0., (3. / k as f64).sqrt()))?;
+            Ok::<_, candle_core::Error>(Linear::new(w.to_device(device)?, None))
+        };
+        Ok(Self {
+            norm_before,
+            qkv: linear(q + 2 * kv, c)?,
+            out: linear(c, q)?,
+            norm_after,
+            gate_up: linear(2 * F, c)?,
+            down: linear(c, F)?,
+        })
+    }
+
+    fn borrow(&self) -> DecoderBlock<'_> {
+        DecoderBlock {
+            norm_before: &self.norm_before,
+            qkv: &self.qkv,
+            out: &self.out,
+            norm_after: &self.norm_after,
+            gate_up: &self.gate_up,
+            down: &self.down,
+        }
+    }
+}
+
+fn f64(x: &Tensor) -> Result<Tensor> {
+    x.to_device(&Device::Cpu)?.to_dtype(DType::F64)
+}
+
+/// A model before a step: its layers, and a cache for each with NaN from the position on.
+struct Case {
+    size: &'static Size,
+    position: usize,
+    x: Tensor,
+    layers: Vec<Layers>,
+    caches: Vec<Cache>,
+    cos: Tensor,
+    sin: Tensor,
+}
+
+impl Case {
+    fn random(
+        rng: &mut ChaCha8Rng,
+        size: &'static Size,
+        (blocks, position): (usize, usize),
+        device: &Device,
+    ) -> Result<Self> {
+        let (angles, _) = uniform(rng, &[CAPACITY, HEAD / 2], DType::F32, &Device::Cpu)?;
+        let angles = (angles * 3.)?;
+        let on_device = |x: Tensor| x.to_dtype(DType::BF16)?.to_device(device);
+        let shared = Position::new(device)?;
+        let mut caches = vec![];
+        for _ in 0..blocks {
+            let kv = size.kv_heads;
+            let new = || attention::Cache::new(1, CAPACITY, kv, HEAD, DType::BF16, device);
+            let mut cache = poisoned(new)?;
+            if position > 0 {
+                let mut of = |heads: usize, scale: f64| {
+                    random(rng, &[1, position, heads, HEAD], (0., scale))?.to_device(device)
+                };
+                let (q, k, v) = (of(size.heads, 1.)?, of(kv, 1.5)?, of(kv, 1.5)?);
+                let zeros = Tensor::zeros((position, HEAD / 2), DType::BF16, device)?;
+                rope_append(&q, &k, &v, &zeros.ones_like()?, &zeros, &mut cache, 0)?;
+            }
+            caches.push(Cache::new(cache, shared.clone()));
+        }
+        Ok(Self {
+            size,
+            position,
+            x: random(rng, &[1, 1, size.hidden], (0., 1.7))?.to_device(device)?,
+            layers: (0..blocks)
+                .map(|_| Layers::random(rng, size, device))
+                .collect::<Result<_>>()?,
+            caches,
+            cos: on_device(angles.cos()?)?,
+            sin: on_device(angles.sin()?)?,
+        })
+    }
+
+    /// Does something with the step and its caches.
+    fn with<T>(&mut self, act: impl FnOnce(DecoderStep, &mut [Cache]) -> T) -> T {
+        let blocks: Vec<_> = self.layers.iter().map(Layers::borrow).collect();
+        let step = DecoderStep {
+            x: &self.x,
+            blocks: &blocks,
+            heads: self.size.heads,
+            cos: &self.cos,
+            sin: &self.sin,
+            position: self.position,
+        };
+        act(step, &mut self.caches)
+    }
+
+    fn run(&mut self) -> Result<Tensor> {
+        self.with(|step, caches| {
+            let refs: Vec<&Cache> = caches.iter().collect();
+            assert!(step.is_readable(&refs));
+            poisoned(|| step.run(caches.iter_mut().collect()))
+        })
+    }
+
+    fn is_readable(&mut self) -> bool {
+        self.with(|step, caches| step.is_readable(&caches.iter().collect::<Vec<_>>()))
+    }
+
+    /// The keys or values of a layer up to a position: (KV, positions, D)
+    fn cached(&self, layer: usize, is_value: bool, positions: usize) -> Result<Tensor> {
+        let (keys, values) = self.caches[layer].inner_ref().tensors()?;
+        let all = if is_value { values } else { keys };
+        f64(&all.squeeze(0)?.narrow(1, 0, positions)?)
+    }
+
+    /// The step in f64 by candle on the CPU: (C), and what it appends to each layer: (KV, 1, D) twice.
+    fn oracle(&self) -> Result<(Tensor, Vec<[Tensor; 2]>)> {
+        let (heads, kv, p) = (self.size.heads, self.size.kv_heads, self.position);
+        let matmul = |w: &Linear, x: &Tensor| x.matmul(&f64(w.weight.tensor())?.t()?);
+        let norm = |norm: &Norm, x: &Tensor| match norm {
+            Norm::Rms { weight, eps } => {
+                let scale = (x.sqr()?.mean_keepdim(D::Minus1)? + *eps)?.sqrt()?;
+                x.broadcast_div(&scale)?.broadcast_mul(&f64(weight)?)
+            }
+            Norm::Layer { .. } => candle_core::bail!("expected RMSNorm"),
+        };
+        let angle = |x: &Tensor| f64(&x.narrow(0, p, 1)?);
+        let (cos, sin) = (angle(&self.cos)?, angle(&self.sin)?);
+        let rotated = |x: &Tensor| {
+            let half = |i: usize| x.narrow(1, i * HEAD / 2, HEAD / 2);
+            let (a, b) = (half(0)?, half(1)?);
+            let first = (a.broadcast_mul(&cos)? - b.broadcast_mul(&sin)?)?;
+            let second = (b.broadcast_mul(&cos)? + a.broadcast_mul(&sin)?)?;
+            Tensor::cat(&[first, second], 1)
+        };
+        let rounded = |x: Tensor| x.to_dtype(DType::BF16)?.to_dtype(DType::F64)?.unsqueeze(1);
+        let mut x = f64(&self.x)?.squeeze(0)?; // (1, C)
+        let mut appended = vec![];
+        for (i, layers) in self.layers.iter().enumerate() {
+            let qkv = matmul(&layers.qkv, &norm(&layers.norm_before, &x)?)?;
+            let qkv = qkv.reshape((heads + 2 * kv, HEAD))?;
+            let q = rotated(&qkv.narrow(0, 0, heads)?)?;
+            let new = [
+                rounded(rotated(&qkv.narrow(0, heads, kv)?)?)?,
+                rounded(qkv.narrow(0, heads + kv, kv)?.copy()?)?,
+            ];
+            let all = |i_of: usize, is_value: bool| {
+                let old = self.cached(i, is_value, p)?;
+                let all = Tensor::cat(&[old, new[i_of].clone()], 1)?; // (KV, p + 1, D)
+                let of_head = (0..heads).map(|h| all.get(h / (heads / kv)));
+                Tensor::stack(&of_head.collect::<Result<Vec<_>>>()?, 0) // (H, p + 1, D)
+            };
+            let (keys, values) = (all(0, false)?, all(1, true)?);
+            let scores = (keys.matmul(&q.unsqueeze(2)?)?.squeeze(2)? / (HEAD as f64).sqrt())?;
+            let e = scores.broadcast_sub(&scores.max_keepdim(1)?)?.exp()?;
+            let weights = e.broadcast_div(&e.sum_keepdim(1)?)?.unsqueeze(1)?; // (H, 1, p + 1)
+            let attended = weights.matmul(&values)?.reshape((1, heads * HEAD))?;
+            x = (x + matmul(&layers.out, &attended)?)?;
+            let h = matmul(&layers.gate_up, &norm(&layers.norm_after, &x)?)?;
+            let (gate, up) = (h.narrow(1, 0, F)?, h.narrow(1, F, F)?);
+            x = (&x + matmul(&layers.down, &(gate.silu()? * up)?)?)?;
+            appended.push(new);
+        }
+        Ok((x.squeeze(0)?, appended))
+    }
+}
+
+/// Checks a step: its result, what it appends, its launches, and that it gives the same bits again.
+fn check(what: &str, case: &mut Case) -> Result<()> {
+    let (exact, appended) = case.oracle()?;
+    let exact = exact.to_vec1::<f64>()?;
+    let (y, launches) = noted(|| case.run());
+    let y = y?;
+    assert_eq!((y.dims(), y.dtype()), (case.x.dims(), DType::BF16));
+    let y = host(&y)?;
+    let off = relative_error(&y, exact);
+    assert!(off < 0.003, "{what}: {off}");
+    for (layer, new) in appended.iter().enumerate() {
+        for (is_value, new) in [false, true].into_iter().zip(new) {
+            let all = case.cached(layer, is_value, case.position + 1)?;
+            let last = all.narrow(1, case.position, 1)?;
+            let new = new.flatten_all()?.to_vec1::<f64>()?;
+            let off = relative_error(&last.flatten_all()?.to_vec1::<f64>()?, new);
+            assert!(
+                off < 0.004,
+                "{what}, layer {layer}, value {is_value}: {off}"
+            );
+        }
+    }
+    let names = launches.iter().map(|launch| &*launch.kernel);
+    let names: Vec<_> = names.filter(|name| name.starts_with("decoder")).collect();
+    let block = [case.size.attend, case.size.mlp];
+    let expected = ["decoder_begin_bf16_level5"].into_iter();
+    let expected = expected.chain(block.repeat(case.layers.len()));
+    let expected: Vec<_> = expected.chain(["decoder_end_bf16_level5"]).collect();
+    assert_eq!(names, expected, "{what}");
+    assert_eq!(host(&case.run()?)?, y, "{what}: the same bits again");
+    Ok(())
+}
+
+#[test]
+fn a_decoder_pass_equals_the_oracle() -> Result<()> {
+    let mut rng = rng();
+    for device in devices().filter(|device| !on_cpu(device)) {
+        let facts = Facts::of(&device)?;
+        if !facts.has(Feature::Wgmma) {
+            skip(
+                "the decoder pass",
+                &format!("needs a Hopper, found {}", facts.name),
+            );
+            continue;
+        }
+        for size in &SIZES {
+            // A simulated position takes seconds.
+            let (positions, blocks) = if is_simulated() {
+                (&POSITIONS[..2], 1)
+            } else {
+                (first_if_sanitized(&POSITIONS), 3)
+            };
+            for &position in positions {
+                let what = format!("{} at {position}, {device:?}", size.attend);
+                let mut case = Case::random(&mut rng, size, (blocks, position), &device)?;
+                check(&what, &mut case)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A change of a case, and what it makes of it.
+type Change = (&'static str, fn(&mut Case) -> Result<()>);
+
+const CHANGES: [Change; 10] = [
+    ("two tokens", |case| {
+        case.x = Tensor::cat(&[&case.x, &case.x], 1)?;
+        Ok(())
+    }),
+    ("f32", |case| {
+        case.x = case.x.to_dtype(DType::F32)?;
+        Ok(())
+    }),
+    ("an unaligned x", |case| {
+        case.x = behind(&case.x)?;
+        Ok(())
+    }),
+    ("a bias", |case| {
+        let n = case.layers[1].qkv.weight.tensor().dim(0)?;
+        case.layers[1].qkv.bias = Some(Tensor::zeros(n, DType::BF16, &Device::Cpu)?);
+        Ok(())
+    }),
+    ("LayerNorm", |case| {
+        if let Norm::Rms { weight, eps } = case.layers[0].norm_after.clone() {
+            let bias = weight.clone();
+            case.layers[0].norm_after = Norm::Layer { weight, bias, eps };
+        }
+        Ok(())
+    }),
+    ("a weight by columns", |case| {
+        let w = case.layers[0].out.weight.tensor().t()?;
+        case.layers[0].out = Linear::new(w, None);
+        Ok(())
+    }),
+    ("too few angles", |case| {
+        case.cos = case.cos.narrow(0, 0, CAPACITY - 1)?;
+        Ok(())
+    }),
+    ("a full cache", |case| {
+        case.position = CAPACITY;
+        Ok(())
+    }),
+    ("a layer without a cache", |case| {
+        case.caches.pop();
+        Ok(())
+    }),
+    ("positions of their own", |case| {
+        let of = |capacity| {
+            let (kv, device) = (case.size.kv_heads, &Device::Cpu);
+            let inner = attention::Cache::new(1, capacity, kv, HEAD, DType::BF16, device)?;
+            Ok::<_, candle_core::Error>(Cache::new(inner, Position::new(device)?))
+        };
+        case.caches[1] = of(CAPACITY)?;
+        Ok(())
+    }),
+];
+
+#[test]
+fn operands_decide_whether_there_is_a_decoder_pass() -> Result<()> {
+    let mut rng = rng();
+    for device in devices().filter(|_| is_simulated()) {
+        let mut case = || Case::random(&mut rng, &SIZES[0], (2, 0), &device);
+        let mut fine = case()?;
+        assert!(fine.is_readable());
+        let fits = fine.with(|step, caches| step.fits(&caches.iter().collect::<Vec<_>>()));
+        assert!(!fits?, "not in the simulator");
+        for (what, change) in CHANGES {
+            let mut case = case()?;
+            change(&mut case)?;
+            assert!(!case.is_readable(), "{what}");
+        }
+        let shared: Option<Arc<Position>> = Position::new(&device)?;
+        let long = 2 * MOST_KEYS;
+        for (position, is_readable) in [(MOST_KEYS - 1, true), (MOST_KEYS, false)] {
+            let mut case = case()?;
+            case.position = position;
+            case.cos = Tensor::zeros((long, HEAD / 2), DType::BF16, &device)?;
+            case.sin = case.cos.clone();
+            for cache in &mut case.caches {
+                let inner = attention::Cache::new(1, long, 8, HEAD, DType::BF16, &device)?;
+                *cache = Cache::new(inner, shared.clone());
+            }
+            assert_eq!(case.is_readable(), is_readable, "{position}");
+        }
+    }
+    Ok(())
+}
