@@ -9,7 +9,7 @@
 # for. kernels/worklogs/OP/X.cu becomes kernels/generated/worklogs/OP/X.sm_75.ptx. A line `// Compiled for sm_75 and
 # sm_80 …` in its header names other targets, a PTX each. A file elsewhere becomes X.ptx beside it. The PTX version is
 # lowered to the oldest that ptxas accepts for the file, so that older drivers load it. It has the lines of the source,
-# which findings of the simulator name, but where the target ends in `a`: the simulator does not run those texts. Lines
+# which findings of the simulator name, but only in the text that the simulator runs, the newest that does not end in `a`. Lines
 # below kernels/generated are not indented: tabs were half a megabyte there. For a target that ends in `a` other blanks go, too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -36,6 +36,9 @@ targets() {
   named=$(sed -n '/^\/\//!q; /^\/\/ Compiled for /p' "$1" | grep -oE 'sm_[0-9]+a?' | sed 's/sm_//' | sort -u | tr '\n' ' ')
   echo "${named:-75}"
 }
+
+# The one of them whose text the simulator runs: the newest that is not one architecture's alone.
+simulated() { targets "$1" | tr ' ' '\n' | grep -v a | sort -n | tail -1; }
 
 # The PTX of FILE.cu for a target.
 ptx_of() { # FILE.cu TARGET
@@ -94,7 +97,7 @@ compile() { # FILE.cu TARGET: checks or writes its PTX
   local ptx target=$2 version out lines=-lineinfo
   ptx=$(ptx_of "$1" "$target")
   out=$work/$(echo "${1%.cu}" | tr / _).$target
-  case $target in *a) lines= ;; esac
+  [ "$target" = "$(simulated "$1")" ] || lines=
   nvcc --ptx -std=c++17 -O3 $lines -Ikernels/src "-arch=compute_$target" -o "$out.new" "$1"
   python3 scripts/ptx_text.py "$out.new" "$(pwd -P)"
   case $1 in kernels/*) sed -i 's/^\t//' "$out.new" ;; esac
@@ -122,7 +125,7 @@ accepted() { # GPU FILE.ptx
   return 1
 }
 
-export -f targets ptx_of target gpus assemble with_version oldest_version compile accepted
+export -f targets simulated ptx_of target gpus assemble with_version oldest_version compile accepted
 
 # The longest first, so that no core waits for one at the end.
 largest_first() { xargs -r ls -S; }
