@@ -2,15 +2,18 @@
 //!
 //! `decoder_begin`, then `decoder_attend` and `decoder_mlp` for each block, then `decoder_end`. The weights are read where they lie.
 
-mod launches;
+mod attend;
+mod ends;
+mod mlp;
+mod state;
 
 use candle_core::{DType, Result, Tensor};
-use launches::State;
 use operands::{DecoderBlock, Linear, Norm};
+use state::State;
 
 use crate::attention::level5::Cache;
 use crate::dispatch::{Facts, Feature};
-use crate::launch::{chained, is_aligned};
+use crate::launch::{chained, is_aligned, is_chained};
 use crate::without::Idea;
 
 /// Name of the pass in traces.
@@ -65,7 +68,7 @@ pub struct DecoderStep<'a> {
     pub cos: &'a Tensor,
     /// (positions, D/2)
     pub sin: &'a Tensor,
-    /// Of the token.
+    /// The token's.
     pub position: usize,
 }
 
@@ -131,15 +134,17 @@ impl DecoderStep<'_> {
         let Some(caches) = caches else {
             candle_core::bail!("{KERNEL}: expected caches on a GPU, found one on the CPU")
         };
-        // No launch of the chain writes a weight, and each cache belongs to one of its launches.
-        chained(|| {
+        let run = || {
             let mut state = State::begin(self.x, size)?;
             for (block, cache) in self.blocks.iter().zip(&caches) {
                 state.attend(block, [self.cos, self.sin], cache)?;
                 state.mlp(block)?;
             }
             state.end()
-        })
+        };
+        // No launch of a step writes a weight, and each cache belongs to one. In the chain of a step, the first launch overlaps
+        // with the embedding, and the head with the last: a chain of its own would wait at both ends.
+        if is_chained() { run() } else { chained(run) }
     }
 }
 

@@ -1,0 +1,99 @@
+//! The sums that a launch of a step leaves for the next one, and its constants.
+
+use candle_core::{DType, Result, Tensor};
+use operands::Norm;
+
+use super::Size;
+use crate::launch::{Launch, Module};
+use crate::output;
+
+/// C, THREADS and MLP_CLUSTERS of `cluster.cuh`: blocks of a cluster, threads of a block, clusters of `mlp.cu`.
+pub(super) const BLOCKS: usize = 4;
+pub(super) const THREADS: usize = 384;
+pub(super) const MLP_CLUSTERS: usize = 16;
+
+/// x in f32, and the partial sums that belong to it.
+pub(super) struct Sums {
+    /// (C)
+    pub x: Tensor,
+    /// (clusters, C)
+    pub parts: Tensor,
+}
+
+/// The sums that the last launch has written, and those that the next one writes.
+pub(super) struct State {
+    pub size: &'static Size,
+    /// (1, 1, C), in bf16.
+    pub y: Tensor,
+    pub now: Sums,
+    pub next: Sums,
+}
+
+fn sums(x: &Tensor, size: &Size) -> Result<Sums> {
+    let f32 = |shape: &[usize]| output::tensor(shape, DType::F32, x.device());
+    // attend.cu has a cluster per query head, which are fewer.
+    Ok(Sums {
+        x: f32(&[size.hidden])?,
+        parts: f32(&[MLP_CLUSTERS, size.hidden])?,
+    })
+}
+
+/// The gain (C) of an RMSNorm, and eps.
+pub(super) fn rms(norm: &Norm) -> Result<(&Tensor, f64)> {
+    match norm {
+        Norm::Rms { weight, eps } => Ok((weight, *eps)),
+        Norm::Layer { .. } => candle_core::bail!("decoder_pass_level5: expected RMSNorm"),
+    }
+}
+
+impl State {
+    /// Memory for a step of x (1, 1, C).
+    pub fn new(x: &Tensor, size: &'static Size) -> Result<Self> {
+        Ok(Self {
+            size,
+            y: output::tensor(x.shape(), DType::BF16, x.device())?,
+            now: sums(x, size)?,
+            next: sums(x, size)?,
+        })
+    }
+
+    /// A launch of clusters whose first arguments are the sums.
+    pub fn clusters(
+        &self,
+        module: &'static Module,
+        entry: &'static str,
+        count: usize,
+    ) -> Launch<'_> {
+        Launch::new(module, entry)
+            .grid(count * BLOCKS, 1, 1)
+            .block(THREADS, 1, 1)
+            .programmatic()
+            .read(&self.now.x)
+            .read(&self.now.parts)
+            .write(&self.next.x)
+            .write(&self.next.parts)
+    }
+
+    /// Swaps the sums: the next launch reads those that this one wrote.
+    pub fn turn(&mut self) {
+        std::mem::swap(&mut self.now, &mut self.next);
+    }
+}
+
+/// Checks the constants that a kernel of clusters shares with its launch.
+#[cfg(test)]
+pub(super) fn check_clusters(module: &Module, file: &crate::testing::KernelFile, entry: &str) {
+    for (name, value) in [
+        ("C", BLOCKS),
+        ("THREADS", THREADS),
+        ("D", super::D),
+        ("F", super::F),
+        ("MLP_CLUSTERS", MLP_CLUSTERS),
+    ] {
+        assert_eq!(file.constant(name), value, "{name}");
+    }
+    assert_eq!(file.max_threads(entry), THREADS, "{entry}");
+    let text = module.texts()[0];
+    let blocks = crate::testing::directive(text, entry, ".reqnctapercluster");
+    assert_eq!(blocks, BLOCKS, "{entry}");
+}
