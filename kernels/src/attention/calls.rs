@@ -70,7 +70,7 @@ const STEPS: [[usize; 6]; 7] = [
     [1, 270, 2, 2, 2, 128],
 ];
 
-/// The same for `step_split.cu`: one split; two, of which the last has new keys; five blocks of queries.
+/// The same for `step_split.cu`: one split; two, where the last has new keys; five blocks of queries.
 const SPLIT_STEPS: [[usize; 6]; 3] = [
     [2, 33, 2, 3, 1, 24],
     [1, 127, 2, 4, 2, 64],

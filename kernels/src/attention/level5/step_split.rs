@@ -88,7 +88,7 @@ pub(in crate::attention) fn launch_of(module: &'static Module, step: &Step) -> R
     Ok(y)
 }
 
-/// A copy of the module in which `replacement` stands in place of `text`.
+/// A copy of the module with `replacement` in place of `text`.
 #[cfg(test)]
 pub(in crate::attention) fn mutant(text: &str, replacement: &str) -> &'static Module {
     let ptx = MODULE.texts()[0];

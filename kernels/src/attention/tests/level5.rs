@@ -249,7 +249,7 @@ impl Steps {
         })
     }
 
-    /// A cache with what comes before the step, and NaN after it.
+    /// A cache with the keys and values before the step, and NaN after it.
     fn cache(&self) -> Result<attention::Cache> {
         let (batch, tokens, position, _, kv_heads, d, room) = self.shape;
         let (dtype, device) = (self.qkv.dtype(), self.qkv.device());
