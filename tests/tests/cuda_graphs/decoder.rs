@@ -1,5 +1,7 @@
 //! Decode steps as a recorded graph: at level 5, which keeps the position in the memory of the device.
 
+use std::sync::{Mutex, PoisonError};
+
 use candle_core::{DType, Tensor};
 use kernels::dispatch::{Facts, Feature};
 use kernels::launch::chained;
@@ -13,6 +15,9 @@ use replay::Decoder;
 use tests::inputs::{rng, tokens};
 
 use crate::{gpu, language_model, values, watched};
+
+/// Held by a test that leaves out an idea, which the whole process then does.
+static IDEAS: Mutex<()> = Mutex::new(());
 
 fn level5() -> Level {
     levels::level(5).expect("level 5")
@@ -148,6 +153,7 @@ fn a_greedy_text_is_chosen_on_the_device() -> models::Result<()> {
     ignore = "needs a GPU: build with --features cuda"
 )]
 fn a_step_ends_in_the_kernel_of_its_head() -> models::Result<()> {
+    let _ideas = IDEAS.lock().unwrap_or_else(PoisonError::into_inner);
     let device = gpu()?;
     let (ops, level1) = (level5(), levels::level(1).expect("level 1"));
     for dtype in [DType::F32, DType::BF16] {
@@ -201,6 +207,7 @@ fn a_step_ends_in_the_kernel_of_its_head() -> models::Result<()> {
     ignore = "needs a GPU: build with --features cuda"
 )]
 fn a_decoder_pass_is_a_step_of_two_launches_a_block() -> models::Result<()> {
+    let _ideas = IDEAS.lock().unwrap_or_else(PoisonError::into_inner);
     let (device, ops) = (gpu()?, level5());
     if !Facts::of(&device)?.has(Feature::Wgmma) {
         tests::skip("the decoder pass", "needs a GPU of compute capability 9.0");

@@ -41,7 +41,7 @@ pub fn commits(machine: &Machine, rows: &[&Row]) -> String {
 }
 
 /// Lists `abc (LM 26 M, ViT-S/16)` for each commit of the workloads. A model with several commits is
-/// listed by workload.
+/// in the list of each, as `LM 26 M in part`.
 fn commits_of(machine: &Machine, workloads: &[(&str, Workload)]) -> String {
     let of = |workload: Workload| {
         let origin = |row: &Row| row.origin.clone().unwrap_or_else(|| machine.origin());
@@ -62,7 +62,7 @@ fn commits_of(machine: &Machine, workloads: &[(&str, Workload)]) -> String {
         let name = if all.iter().all(same) {
             model(title)
         } else {
-            (*title).to_string()
+            format!("{} in part", model(title))
         };
         for commit in commits {
             match by_commit.iter_mut().find(|(other, _)| *other == commit) {

@@ -257,7 +257,7 @@ __device__ __forceinline__ void step(const Step<T> &p) {
     softmax.template add<T, LANES>(q, key, new_value, [&](int r, int) { return lane_group == 0 && rank <= token(r); });
     new_key[0] = key[0];
   }
-  // What the bucket has from the position on is no number.
+  // From the position on, the bucket holds no numbers.
 #pragma unroll
   for (int u = 0; u < KEYS; u++)
     if (key_of(0, u) >= position) values[u] = make_uint4(0, 0, 0, 0);

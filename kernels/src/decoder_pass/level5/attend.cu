@@ -68,7 +68,7 @@ struct Softmax {
   }
 };
 
-// What a block sends to the others: its part of the head, of which m and l are a message of 16 bytes.
+// A block sends its part of the head to the others; m and l are a message of 16 bytes.
 struct alignas(16) Part {
   float o[D], m, l, unused[2];
 };

@@ -1,4 +1,4 @@
-// What both kernels of a block of the language model share: a cluster of C blocks for one token.
+// Shared by both kernels of a block of the language model: a cluster of C blocks for one token.
 //
 // A kernel reads x and the partial sums that the clusters of the launch before have left, adds them, and leaves partial sums
 // of its own. Everything is in f32, and added in the order of the clusters: the bits are the same in each run. Two pairs of x and
