@@ -247,8 +247,7 @@ mod tests {
             text.contains("*PyTorch*: 2.11.0+cu130, its fastest"),
             "{text}"
         );
-        let caption = "Commits: abc (LM 26 M, one token, f32), old (LM 26 M, \
-                       one token, bf16).";
+        let caption = "Commits: abc (LM 26 M in part), old (LM 26 M in part).";
         assert!(text.contains(caption), "{text}");
     }
 
