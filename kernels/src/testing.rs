@@ -190,6 +190,16 @@ pub fn uniform(
     Ok((tensor.to_device(device)?, values))
 }
 
+/// shift + scale·u in bf16 on the CPU, with u uniform in −1..1.
+pub fn affine_bf16(
+    rng: &mut ChaCha8Rng,
+    shape: &[usize],
+    (shift, scale): (f64, f64),
+) -> Result<Tensor> {
+    let (u, _) = uniform(rng, shape, DType::F32, &Device::Cpu)?;
+    u.affine(scale, shift)?.to_dtype(DType::BF16)
+}
+
 /// Returns the elements in f64.
 pub fn host(x: &Tensor) -> Result<Vec<f64>> {
     let x = x.to_device(&Device::Cpu)?.to_dtype(DType::F32)?;

@@ -41,7 +41,7 @@ impl Temporary {
         }
         let outer = builder.tempdir_in(parent)?;
         let lock = File::create_new(outer.path().join(LOCK))?;
-        // Without a lock, as on some network's disks, nobody else gets one and removes the folder.
+        // Some network disks have no locks. Then no other process gets one, so none removes the folder.
         let _ = lock.try_lock();
         let path = outer.path().join("files");
         fs::create_dir(&path)?;
@@ -186,7 +186,7 @@ mod tests {
         assert!(!root.exists() && fs::read_dir(folder.path()).unwrap().next().is_none());
     }
 
-    /// A lock that nobody holds is that of a killed process.
+    /// If nobody holds the lock, its process was killed.
     #[cfg(unix)]
     #[test]
     fn a_folder_that_was_left_is_removed() {

@@ -14,7 +14,7 @@ use crate::launch::{is_simulated, noted, on_cpu};
 use crate::output::poisoned;
 use crate::rope::level4::rope_append;
 use crate::testing::{
-    behind, devices, first_if_sanitized, host, relative_error, rng, skip, uniform,
+    affine_bf16, behind, devices, first_if_sanitized, host, relative_error, rng, skip, uniform,
 };
 
 const EPS: f64 = 1e-5;
@@ -37,23 +37,17 @@ struct Layers {
     down: Linear,
 }
 
-/// shift + scale·u in bf16, with u uniform in −1..1.
-fn random(rng: &mut ChaCha8Rng, shape: &[usize], (shift, scale): (f64, f64)) -> Result<Tensor> {
-    let (u, _) = uniform(rng, shape, DType::F32, &Device::Cpu)?;
-    u.affine(scale, shift)?.to_dtype(DType::BF16)
-}
-
 impl Layers {
     /// Results have the size of the inputs.
     fn random(rng: &mut ChaCha8Rng, size: &Size, device: &Device) -> Result<Self> {
         let (c, q, kv) = (size.hidden, size.heads * HEAD, size.kv_heads * HEAD);
         let mut norm = || {
-            let weight = random(rng, &[c], (1., 0.3))?.to_device(device)?;
+            let weight = affine_bf16(rng, &[c], (1., 0.3))?.to_device(device)?;
             Ok::<_, candle_core::Error>(Norm::Rms { weight, eps: EPS })
         };
         let (norm_before, norm_after) = (norm()?, norm()?);
         let mut linear = |n: usize, k: usize| {
-            let w = random(rng, &[n, k], (0., (3. / k as f64).sqrt()))?;
+            let w = affine_bf16(rng, &[n, k], (0., (3. / k as f64).sqrt()))?;
             Ok::<_, candle_core::Error>(Linear::new(w.to_device(device)?, None))
         };
         Ok(Self {
@@ -111,7 +105,7 @@ impl Case {
             let mut cache = poisoned(new)?;
             if position > 0 {
                 let mut of = |heads: usize, scale: f64| {
-                    random(rng, &[1, position, heads, HEAD], (0., scale))?.to_device(device)
+                    affine_bf16(rng, &[1, position, heads, HEAD], (0., scale))?.to_device(device)
                 };
                 let (q, k, v) = (of(size.heads, 1.)?, of(kv, 1.5)?, of(kv, 1.5)?);
                 let zeros = Tensor::zeros((position, HEAD / 2), DType::BF16, device)?;
@@ -122,7 +116,7 @@ impl Case {
         Ok(Self {
             size,
             position,
-            x: random(rng, &[1, 1, size.hidden], (0., 1.7))?.to_device(device)?,
+            x: affine_bf16(rng, &[1, 1, size.hidden], (0., 1.7))?.to_device(device)?,
             layers: (0..blocks)
                 .map(|_| Layers::random(rng, size, device))
                 .collect::<Result<_>>()?,

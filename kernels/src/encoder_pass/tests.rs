@@ -12,8 +12,8 @@ use crate::launch::{noted, on_cpu};
 use crate::level4;
 use crate::output::poisoned;
 use crate::testing::{
-    Expected, assert_close, behind, devices, first_if_sanitized, gpu, host, relative_error, rng,
-    skip, uniform,
+    Expected, affine_bf16, assert_close, behind, devices, first_if_sanitized, gpu, host,
+    relative_error, rng, skip,
 };
 
 const EPS: f64 = 1e-6;
@@ -29,25 +29,19 @@ struct Layers {
     down: Linear,
 }
 
-/// shift + scale·u in bf16, with u uniform in −1..1.
-fn random(rng: &mut ChaCha8Rng, shape: &[usize], (shift, scale): (f64, f64)) -> Result<Tensor> {
-    let (u, _) = uniform(rng, shape, DType::F32, &Device::Cpu)?;
-    u.affine(scale, shift)?.to_dtype(DType::BF16)
-}
-
 /// Gains around 1, and biases around 0.
 fn random_norm(rng: &mut ChaCha8Rng, device: &Device) -> Result<Norm> {
     Ok(Norm::Layer {
-        weight: random(rng, &[C], (1., 0.3))?.to_device(device)?,
-        bias: random(rng, &[C], (0., 0.3))?.to_device(device)?,
+        weight: affine_bf16(rng, &[C], (1., 0.3))?.to_device(device)?,
+        bias: affine_bf16(rng, &[C], (0., 0.3))?.to_device(device)?,
         eps: EPS,
     })
 }
 
 /// Results have the size of the inputs.
 fn random_linear(rng: &mut ChaCha8Rng, n: usize, k: usize, device: &Device) -> Result<Linear> {
-    let w = random(rng, &[n, k], (0., (3. / k as f64).sqrt()))?;
-    let b = random(rng, &[n], (0., 0.3))?;
+    let w = affine_bf16(rng, &[n, k], (0., (3. / k as f64).sqrt()))?;
+    let b = affine_bf16(rng, &[n], (0., 0.3))?;
     Ok(Linear::new(
         w.to_device(device)?,
         Some(b.to_device(device)?),
@@ -179,7 +173,7 @@ fn a_pass_is_as_close_to_the_oracle_as_its_ops() -> Result<()> {
         let layers: Vec<Layers> = (0..blocks)
             .map(|_| Layers::random(&mut rng, &device))
             .collect::<Result<_>>()?;
-        let x = random(&mut rng, &[1, TOKENS, C], (shift, 1.5))?.to_device(&device)?;
+        let x = affine_bf16(&mut rng, &[1, TOKENS, C], (shift, 1.5))?.to_device(&device)?;
         let mut exact = f64(&x)?.squeeze(0)?;
         let mut ops = x.clone();
         for layers in &layers {
@@ -225,7 +219,7 @@ fn operands_that_the_kernels_cannot_read_are_left_to_the_ops() -> Result<()> {
     };
     let mut rng = rng();
     let mut layers = vec![Layers::random(&mut rng, &device)?];
-    let x = random(&mut rng, &[1, TOKENS, C], (0., 1.))?.to_device(&device)?;
+    let x = affine_bf16(&mut rng, &[1, TOKENS, C], (0., 1.))?.to_device(&device)?;
     let refused = |x: &Tensor, layers: &[Layers], prepared: &Prepared| -> Result<()> {
         let (y, launches) = noted(|| encoder_pass(&pass(x, layers, prepared)));
         assert!(y?.is_none() && launches.is_empty());
@@ -384,7 +378,7 @@ fn a_norm_is_folded_into_the_weights_after_it() -> Result<()> {
         let expected = Expected::of_order_one(expected);
         assert_close("constants", &folded.constants, &expected, 1e-5)?;
 
-        let x = f64(&random(&mut rng, &[9, C], (2., 1.))?)?;
+        let x = f64(&affine_bf16(&mut rng, &[9, C], (2., 1.))?)?;
         let exact = normalised(&x)?
             .broadcast_mul(&gain)?
             .broadcast_add(&shift)?;
@@ -413,7 +407,7 @@ fn moments_equal_the_oracle() -> Result<()> {
             continue; // the pass is a GPU's
         }
         for (rows, columns, mean) in [(1, 32, 0.), (5, 96, 100.), (TOKENS, C, 1.)] {
-            let x = random(&mut rng, &[rows, columns], (mean, 1.))?.to_device(&device)?;
+            let x = affine_bf16(&mut rng, &[rows, columns], (mean, 1.))?.to_device(&device)?;
             let (mut values, mut scales) = (vec![], vec![]);
             for part in host(&x)?.chunks(PART) {
                 let sum: f64 = part.iter().sum();

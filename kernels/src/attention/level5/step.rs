@@ -5,6 +5,7 @@ use candle_core::{Result, Tensor};
 use super::{PositionedCache, causal_attention_step, step_cluster, step_split};
 use crate::attention::params::{Strides, strides};
 use crate::dispatch::{Entry, Facts, Layout, Op, Picked, Problem, Registry, Why};
+use crate::launch::Launch;
 use crate::rope;
 
 /// The operands of a decode step.
@@ -56,6 +57,23 @@ impl Step<'_> {
     pub(super) fn strides(&self) -> Result<(Strides, Strides)> {
         const KERNEL: &str = "attention_step_level5";
         Ok((strides(KERNEL, self.q)?, strides(KERNEL, self.k)?))
+    }
+
+    /// Adds the strides and sizes that both launches of a whole step have after their tensors.
+    pub(super) fn sizes<'l>(&self, launch: Launch<'l>) -> Result<Launch<'l>> {
+        let (q, kv) = self.strides()?;
+        let (_, tokens, heads, head_dim) = self.q.dims4()?;
+        let cache = &*self.cache.inner;
+        Ok(launch
+            .u32(q.batch)
+            .u32(q.token)
+            .u32(kv.batch)
+            .u32(kv.token)
+            .u32(tokens)
+            .u32(heads)
+            .u32(cache.kv_heads)
+            .u32(head_dim / 2)
+            .u32(cache.capacity))
     }
 
     /// The registry's problem: a matmul of the queries and the keys of the bucket for each key head.

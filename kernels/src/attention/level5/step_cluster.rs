@@ -5,7 +5,6 @@ use candle_core::{DType, Result, Tensor};
 use super::step::Step;
 use crate::attention::Params;
 use crate::attention::level4::decode::{Entries, ROWS};
-use crate::attention::params::Strides;
 use crate::dispatch::{Facts, Problem};
 use crate::element::by_dtype;
 use crate::launch::{Launch, Module, is_aligned, module};
@@ -75,7 +74,6 @@ pub(super) fn fits(step: &Step) -> Result<bool> {
 /// For problems that [`can`] allows, and operands that [`fits`].
 pub(super) fn launch(step: &Step) -> Result<Tensor> {
     let (batch, tokens, heads, head_dim) = step.q.dims4()?;
-    let (q, kv): (Strides, Strides) = step.strides()?;
     let cache = &*step.cache.inner;
     let y = output::tensor(
         (batch, tokens, heads * head_dim),
@@ -93,7 +91,7 @@ pub(super) fn launch(step: &Step) -> Result<Tensor> {
         1 => step.cache.bucket(step.cache.host_position + tokens),
         _ => 0,
     };
-    Launch::new(&MODULE, entries[d][variant])
+    let launch = Launch::new(&MODULE, entries[d][variant])
         .grid(BLOCKS[variant], cache.kv_heads * clusters, batch)
         .block(THREADS, 1, 1)
         .programmatic()
@@ -105,16 +103,8 @@ pub(super) fn launch(step: &Step) -> Result<Tensor> {
         .update(keys)
         .update(values)
         .write(&y)
-        .constant(step.cache.position)
-        .u32(q.batch)
-        .u32(q.token)
-        .u32(kv.batch)
-        .u32(kv.token)
-        .u32(tokens)
-        .u32(heads)
-        .u32(cache.kv_heads)
-        .u32(head_dim / 2)
-        .u32(cache.capacity)
+        .constant(step.cache.position);
+    step.sizes(launch)?
         .u32(early)
         .f32(Params::scale_of(head_dim))
         .launch()?;

@@ -1,8 +1,8 @@
 // Level 5 of attention, for a decode step on every GPU: one launch rotates q and k, appends k and v to the cache, and
 // computes the attention of each query to the keys of the cache and to the new ones.
 //
-// Against rope/level5.cu, decode.cu and, for more than 256 keys, attention_combine: three launches, of which the last
-// reads a few KB that the one before has written. Against step_cluster.cu, which needs sm_90: a long cache has as many
+// Against rope/level5.cu, decode.cu and, for more than 256 keys, attention_combine: three launches in place of one. The
+// last of them reads a few KB that the one before has written. Against step_cluster.cu, which needs sm_90: a long cache has as many
 // blocks as decode.cu gives it, on any GPU, and they exchange their parts through memory.
 //   - The last block to finish joins the parts of a key head. Each block writes its part, makes it visible to the
 //     device by a fence, and draws a number from a ticket counter in memory. Whoever draws the last number knows that all

@@ -6,7 +6,6 @@ use super::step::Step;
 use crate::attention::Params;
 use crate::attention::cache::TICKETS_PER_HEAD;
 use crate::attention::level4::decode::{ROWS, TARGET_BLOCKS};
-use crate::attention::params::Strides;
 use crate::dispatch::{Facts, Problem};
 use crate::element::by_dtype;
 use crate::launch::{Launch, Module, module};
@@ -39,7 +38,6 @@ pub(in crate::attention) fn launch(step: &Step) -> Result<Tensor> {
 /// [`launch`] of a module: a test has one with a mistake.
 pub(in crate::attention) fn launch_of(module: &'static Module, step: &Step) -> Result<Tensor> {
     let (batch, tokens, heads, head_dim) = step.q.dims4()?;
-    let (q, kv): (Strides, Strides) = step.strides()?;
     let (dtype, device) = (step.q.dtype(), step.q.device());
     let cache = &*step.cache.inner;
     let blocks_per_split = cache.kv_heads * (tokens * heads / cache.kv_heads).div_ceil(ROWS);
@@ -58,7 +56,7 @@ pub(in crate::attention) fn launch_of(module: &'static Module, step: &Step) -> R
         "attention_step_split_bf16_level5",
     )?;
     let (keys_of_cache, values) = cache.tensors()?;
-    Launch::new(module, entry)
+    let launch = Launch::new(module, entry)
         .grid(splits, blocks_per_split, batch)
         .block(THREADS, 1, 1)
         .view(step.q)
@@ -71,16 +69,8 @@ pub(in crate::attention) fn launch_of(module: &'static Module, step: &Step) -> R
         .write(&y)
         .read(step.cache.position)
         .write_or_null(parts.as_ref())
-        .update(cache.tickets()?)
-        .u32(q.batch)
-        .u32(q.token)
-        .u32(kv.batch)
-        .u32(kv.token)
-        .u32(tokens)
-        .u32(heads)
-        .u32(cache.kv_heads)
-        .u32(head_dim / 2)
-        .u32(cache.capacity)
+        .update(cache.tickets()?);
+    step.sizes(launch)?
         .u32(keys.div_ceil(splits))
         .u32((head_dim * dtype.size_in_bytes() / 16).next_power_of_two())
         .f32(Params::scale_of(head_dim))
