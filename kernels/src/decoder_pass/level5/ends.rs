@@ -12,7 +12,7 @@ impl State {
     /// Launches `decoder_begin`: x (1, 1, C) in f32, without partial sums.
     pub fn begin(x: &Tensor, size: &'static Size) -> Result<Self> {
         let state = Self::new(x, size)?;
-        Launch::new(&MODULE, "decoder_begin_bf16_level5")
+        Launch::new(&MODULE, size.begin)
             .grid(MLP_CLUSTERS, 1, 1)
             .block(size.hidden / 2, 1, 1)
             .programmatic()
@@ -26,7 +26,7 @@ impl State {
 
     /// Launches `decoder_end` after a `decoder_mlp`: (1, 1, C)
     pub fn end(self) -> Result<Tensor> {
-        Launch::new(&MODULE, "decoder_end_bf16_level5")
+        Launch::new(&MODULE, self.size.end)
             .block(self.size.hidden / 2, 1, 1)
             .programmatic()
             .read(&self.now.x)

@@ -23,7 +23,7 @@ pub(super) struct Sums {
 /// The sums that the last launch has written, and those that the next one writes.
 pub(super) struct State {
     pub size: &'static Size,
-    /// (1, 1, C), in bf16.
+    /// (1, 1, C), in the dtype of the model.
     pub y: Tensor,
     pub now: Sums,
     pub next: Sums,
@@ -51,7 +51,7 @@ impl State {
     pub fn new(x: &Tensor, size: &'static Size) -> Result<Self> {
         Ok(Self {
             size,
-            y: output::tensor(x.shape(), DType::BF16, x.device())?,
+            y: output::tensor(x.shape(), size.dtype, x.device())?,
             now: sums(x, size)?,
             next: sums(x, size)?,
         })
