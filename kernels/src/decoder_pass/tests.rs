@@ -256,7 +256,7 @@ fn check(what: &str, case: &mut Case) -> Result<()> {
     let names = launches.iter().map(|launch| &*launch.kernel);
     let names: Vec<_> = names.filter(|name| name.starts_with("decoder")).collect();
     let block = [case.size.attend, case.size.mlp];
-    let expected = [case.size.begin].into_iter();
+    let expected = case.size.begin.into_iter();
     let expected = expected.chain(block.repeat(case.layers.len()));
     let expected: Vec<_> = expected.chain([case.size.end]).collect();
     assert_eq!(names, expected, "{what}");

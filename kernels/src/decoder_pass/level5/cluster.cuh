@@ -18,7 +18,8 @@ constexpr int C = 4, WARPS = 12, THREADS = WARPS * WARP, D = 64, F = 1536, MLP_C
 template <class E>
 constexpr bool COPIES = sizeof(E) == 4;
 
-// x of the launch before, with its partial sums, and this launch's: (H), (clusters, H).
+// x of the launch before, with its partial sums, and this launch's: (H), (clusters, H). In f32, the first block reads the model's x,
+// which has none: `parts` is x.
 struct Sums {
   const float *x, *parts;
   float *x_out, *parts_out;
@@ -132,7 +133,9 @@ template <class E, int H, int N>
 __device__ __forceinline__ void add_parts(const Sums &p, float *x, unsigned cluster, unsigned rank) {
   const int c = threadIdx.x * 2;
   if (c < H) {
-    const float2 v = sum_of_parts<N>(p.x, p.parts, c, H);
+    float2 v;
+    if (COPIES<E> && p.parts == p.x) v = load2_at_once(p.x + c);
+    else v = sum_of_parts<N>(p.x, p.parts, c, H);
     *reinterpret_cast<float2 *>(x + place<E, H>(c)) = v;
     if (cluster == 0 && c / (H / C) == rank) *reinterpret_cast<float2 *>(p.x_out + c) = v;
   }

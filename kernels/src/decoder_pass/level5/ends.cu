@@ -1,5 +1,5 @@
-// Level 5 of decoder_pass: how x comes into f32 before the first block, and back into its dtype after the last.
-//   begin: x_out = x, and partial sums of 0
+// Level 5 of decoder_pass: how x comes from bf16 into f32 before the first block, and back into its dtype after the last.
+//   begin, only bf16: x_out = x, and partial sums of 0
 //   end: y = x plus its partial sums
 // x and y (H), parts (16, H).
 //
@@ -12,8 +12,8 @@
 
 constexpr int MOST_THREADS = 288; // for 576 columns
 
-template <class E>
-__device__ __forceinline__ void begin(const E *x, float *x_out, float *parts, unsigned h) {
+extern "C" __global__ void __launch_bounds__(MOST_THREADS)
+    decoder_begin_bf16_level5(const bf16 *x, float *x_out, float *parts, unsigned h) {
   const unsigned c = threadIdx.x * 2;
   wait_for_previous();
   let_next_start();
@@ -30,15 +30,11 @@ __device__ __forceinline__ void end(const float *x, const float *parts, E *y, un
   store(y + c, v.x), store(y + c + 1, v.y);
 }
 
-#define ENDS(E, NAME)                                                                                                  \
-  extern "C" __global__ void __launch_bounds__(MOST_THREADS)                                                           \
-      decoder_begin_##NAME##_level5(const E *x, float *x_out, float *parts, unsigned h) {                              \
-    begin(x, x_out, parts, h);                                                                                         \
-  }                                                                                                                    \
+#define END(E, NAME)                                                                                                   \
   extern "C" __global__ void __launch_bounds__(MOST_THREADS)                                                           \
       decoder_end_##NAME##_level5(const float *x, const float *parts, E *y, unsigned h) {                              \
     end(x, parts, y, h);                                                                                               \
   }
 
-ENDS(bf16, bf16)
-ENDS(float, f32)
+END(bf16, bf16)
+END(float, f32)

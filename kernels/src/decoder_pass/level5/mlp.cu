@@ -5,13 +5,13 @@
 // Against two launches (norm_gemv.cu, row_gemv.cu): a cluster has 96 of the F channels, the rows of Wg and Wu that compute
 // them, and the columns of Wd that read them. They stay in shared memory, and what is left is a sum over the clusters.
 //   - Before the wait all weights are in flight, those of Wd, too.
-//   - 16 clusters of 4 blocks: with 24 or 32 clusters, the next launch adds as many more partial sums, and is slower.
+//   - 16 clusters of 4 blocks: with 24 or 32 clusters in bf16, the next launch adds as many more partial sums, and is slower.
 //
 // Prediction and outcome: benches/NOTES.md, step 6.
 //
-// Bytes moved: 2·3·H·F. Launch: 16 clusters of 4 blocks of 384 threads.
+// Bytes moved: 3·H·F elements. Launch: 16 clusters of 4 blocks of 384 threads.
 //
-// To be faster: lanes that have no row of Wd in the last pass, a quarter of them in smollm-135m, could have another's.
+// To be faster: lanes that have no row of Wd in the last pass, half of them in smollm-135m in bf16, could have another's.
 //
 // Compiled for sm_90a: clusters.
 #include "decoder_pass/level5/cluster.cuh"

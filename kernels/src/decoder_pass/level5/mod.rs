@@ -1,6 +1,7 @@
 //! Level 5: the blocks of `readme` and `smollm-135m` for one token on Hopper as one chain of launches that overlap.
 //!
-//! `decoder_begin`, then `decoder_attend` and `decoder_mlp` for each block, then `decoder_end`. The weights are read where they lie.
+//! `decoder_begin` in bf16, then `decoder_attend` and `decoder_mlp` for each block, then `decoder_end`. The weights are read where they
+//! lie.
 
 mod attend;
 mod ends;
@@ -37,20 +38,21 @@ pub(super) struct Size {
     pub kv_heads: usize,
     /// Of all operands.
     pub dtype: DType,
-    pub begin: &'static str,
+    /// Not for f32.
+    pub begin: Option<&'static str>,
     pub attend: &'static str,
     pub mlp: &'static str,
     pub end: &'static str,
 }
 
 macro_rules! size {
-    ($hidden:literal, $heads:literal, $kv_heads:literal, $dtype:ident, $name:literal) => {
+    ($hidden:literal, $heads:literal, $kv_heads:literal, $dtype:ident, $name:literal, $begin:expr) => {
         Size {
             hidden: $hidden,
             heads: $heads,
             kv_heads: $kv_heads,
             dtype: DType::$dtype,
-            begin: concat!("decoder_begin_", $name, "_level5"),
+            begin: $begin,
             attend: concat!("decoder_attend_", $hidden, "_", $name, "_level5"),
             mlp: concat!("decoder_mlp_", $hidden, "_", $name, "_level5"),
             end: concat!("decoder_end_", $name, "_level5"),
@@ -58,11 +60,13 @@ macro_rules! size {
     };
 }
 
+const BEGIN: Option<&str> = Some("decoder_begin_bf16_level5");
+
 pub(super) const SIZES: [Size; 4] = [
-    size!(512, 8, 8, BF16, "bf16"),
-    size!(576, 9, 3, BF16, "bf16"),
-    size!(512, 8, 8, F32, "f32"),
-    size!(576, 9, 3, F32, "f32"),
+    size!(512, 8, 8, BF16, "bf16", BEGIN),
+    size!(576, 9, 3, BF16, "bf16", BEGIN),
+    size!(512, 8, 8, F32, "f32", None),
+    size!(576, 9, 3, F32, "f32", None),
 ];
 
 /// All blocks of a language model, for one token.
@@ -175,7 +179,7 @@ impl Size {
     #[cfg(test)]
     pub(super) fn types(&self) -> String {
         let name = self.dtype.as_str();
-        for entry in [self.begin, self.attend, self.mlp, self.end] {
+        for entry in [self.attend, self.mlp, self.end] {
             assert!(entry.contains(&format!("_{name}_")), "{entry}");
         }
         let element = if self.dtype == DType::F32 {
