@@ -36,9 +36,9 @@ pub(super) struct Size {
     /// HEADS and KV of `attend.cu`.
     pub heads: usize,
     pub kv_heads: usize,
-    /// Of all operands.
+    /// Dtype of all operands.
     pub dtype: DType,
-    /// Not for f32.
+    /// Entry of `ends.cu`; `None` for f32, where the first block reads x.
     pub begin: Option<&'static str>,
     pub attend: &'static str,
     pub mlp: &'static str,
