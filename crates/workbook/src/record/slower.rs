@@ -42,7 +42,7 @@ pub fn slower(results: &Results) -> Vec<Slower<'_>> {
     found
 }
 
-/// What a call of cuBLASLt costs the host more than the launch of a kernel of this project, in microseconds: the difference of
+/// Microseconds that a call of cuBLASLt costs the host more than the launch of a kernel of this project: the difference of
 /// the medians over the matmuls of level 5 whose host takes longer than the device. `None` without both kinds.
 fn library_call_us(ops: &Recorded<OpRow>) -> Option<f64> {
     let median = |library: bool| {
