@@ -1,6 +1,6 @@
 //! The README's brief results: eight workloads on a GPU, compared with the fastest PyTorch.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use results::{HIGHEST, Machine, Results, Row, Workload, notes};
 
@@ -40,41 +40,16 @@ pub fn commits(machine: &Machine, rows: &[&Row]) -> String {
     commits.join("; ")
 }
 
-/// Lists `abc (LM 26 M, ViT-S/16)` for each commit of the workloads. A model with several commits is
-/// in the list of each, as `LM 26 M in part`.
-fn commits_of(machine: &Machine, workloads: &[(&str, Workload)]) -> String {
-    let of = |workload: Workload| {
-        let origin = |row: &Row| row.origin.clone().unwrap_or_else(|| machine.origin());
-        let origins = shown(workload).into_iter().map(origin);
-        let mut commits: Vec<String> = origins.map(|o| o.commit).collect();
-        commits.dedup();
-        commits
-    };
-    let all: Vec<(&str, Vec<String>)> = workloads
-        .iter()
-        .map(|(title, w)| (*title, of(*w)))
-        .collect();
-    let model = |title: &'_ str| title.split(',').next().unwrap_or(title).to_string();
-    let mut by_commit: Vec<(&String, Vec<String>)> = vec![];
-    for (title, commits) in &all {
-        let same =
-            |(other, of): &(&str, Vec<String>)| model(other) != model(title) || of == commits;
-        let name = if all.iter().all(same) {
-            model(title)
-        } else {
-            format!("{} in part", model(title))
-        };
-        for commit in commits {
-            match by_commit.iter_mut().find(|(other, _)| *other == commit) {
-                Some((_, names)) if names.contains(&name) => {}
-                Some((_, names)) => names.push(name.clone()),
-                None => by_commit.push((commit, vec![name.clone()])),
-            }
-        }
+/// When and where in the history the rows were measured: `2026-11-23 to 2026-11-27 at 5 commits`.
+fn measured(machine: &Machine, rows: &[&Row]) -> String {
+    let origin = |row: &&Row| row.origin.clone().unwrap_or_else(|| machine.origin());
+    let (commits, dates): (BTreeSet<String>, BTreeSet<String>) =
+        rows.iter().map(origin).map(|o| (o.commit, o.date)).unzip();
+    let [first, last] = [dates.first(), dates.last()].map(|date| date.cloned().unwrap_or_default());
+    match commits.first() {
+        Some(commit) if commits.len() == 1 => format!("{first} at commit {commit}"),
+        _ => format!("{first} to {last} at {} commits", commits.len()),
     }
-    let item =
-        |(commit, names): &(&String, Vec<String>)| format!("{commit} ({})", names.join(", "));
-    by_commit.iter().map(item).collect::<Vec<_>>().join(", ")
 }
 
 /// Range of the time of the fastest other framework, divided by the highest level's, over all workloads of a record.
@@ -87,7 +62,7 @@ fn range(results: &Results) -> Option<String> {
     ratios.sort_by(f64::total_cmp);
     let (least, most) = (ratios.first()?, ratios.last()?);
     Some(format!(
-        "Over all {} workloads, its time is {least:.2} to {most:.2} times level {HIGHEST}'s.",
+        "Over all {} workloads, PyTorch takes {least:.2} to {most:.2} times as long as level {HIGHEST}.",
         ratios.len()
     ))
 }
@@ -105,7 +80,7 @@ fn differences(results: &Results) -> String {
         .map(|(dtype, d)| format!("{d:.1e} ({dtype})"))
         .collect();
     format!(
-        "Logits differ from level 1's by at most {} of the largest.",
+        "Logits differ from level 1's by at most {} of the largest logit.",
         items.join(" or ")
     )
 }
@@ -167,16 +142,16 @@ fn table(results: &Results, named: &[(&str, &'static str)]) -> Option<(String, S
         text += &format!("| {title} | {} |\n", cells(*workload).join(" | "));
     }
     let caption = format!(
-        "Median time of a forward pass by the host's clock, with random weights; *one token* follows about 250. *G*: as one CUDA \
-         graph, where that is faster; else kernel by kernel. *PyTorch*: {}, its fastest mode, in {}. {} It runs f32 without \
-         TF32, which is less exact; level {HIGHEST} may add up three TF32 matmuls, [about as accurate as \
-         f32](book/chapters/dispatch.md#the-kernels). {} Commits: {}. [All results, how to repeat \
+        "Median time of a forward pass by the host's clock, with random weights. *One token*: the next after about 250 others. \
+         *G*: level {HIGHEST} as one CUDA graph, where that is faster; the others run kernel by kernel. *PyTorch*: {}, the fastest \
+         mode that was run, in {}. {} PyTorch has no TF32, which is less exact; level {HIGHEST} may add up three TF32 matmuls, \
+         [about as accurate as f32](book/chapters/dispatch.md#the-kernels). {} Measured {}. [All results, how to repeat \
          them](benches/results/README.md).",
         pytorch(results, &rows).join(", "),
         autotuned(&workloads),
         range(results).unwrap_or_default(),
         differences(results),
-        commits_of(&results.machine, &workloads),
+        measured(&results.machine, &rows),
     );
     Some((text, caption))
 }
@@ -224,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn each_commit_is_listed_once() {
+    fn the_dates_and_the_number_of_commits_are_named() {
         let mut records = records();
         let (_, gpu) = &mut records[1];
         let mut bf16 = gpu.rows.clone();
@@ -244,10 +219,10 @@ mod tests {
         assert!(text.contains("\n| LM 26 M, one token, bf16 | "), "{text}");
         let text = text.replace('\n', " ");
         assert!(
-            text.contains("*PyTorch*: 2.11.0+cu130, its fastest"),
+            text.contains("*PyTorch*: 2.11.0+cu130, the fastest"),
             "{text}"
         );
-        let caption = "Commits: abc (LM 26 M in part), old (LM 26 M in part).";
+        let caption = "Measured 2026-11-20 to 2026-11-21 at 2 commits.";
         assert!(text.contains(caption), "{text}");
     }
 

@@ -143,7 +143,7 @@ fn host_time(row: &Row) -> String {
     let ms = significant(row.median_ms);
     match (row.level, row.cuda_graph) {
         (1, false) => format!("{ms} ms"),
-        _ => format!("{ms} ms ({:.2}×)", row.speedup),
+        _ => format!("{ms} ms ({}×)", significant(row.speedup)),
     }
 }
 
@@ -219,7 +219,7 @@ mod tests {
 
 | | level 1 | level 2 | PyTorch eager | PyTorch compile |
 |---|---:|---:|---:|---:|
-| lm tiny decode | 1.23 ms | 0.980 ms (1.26×) | 2.46 ms (0.50×) | 0.615 ms (2.00×) |
+| lm tiny decode | 1.23 ms | 0.980 ms (1.26×) | 2.46 ms (0.500×) | 0.615 ms (2.00×) |
 
 ### Notes
 

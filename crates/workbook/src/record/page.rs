@@ -51,7 +51,7 @@ A row is named after its model, preset, workload and dtype; f32 is left out.
 | `s16`, `b16`, `base` | ViT-S/16, ViT-B/16 and a larger GNN, with random weights |
 | `prefill`, `prefill4` | one prompt of 128 tokens; four of them as a batch |
 | `decode` | one more token, after about 250 tokens |
-| `generate` | a token at the same positions that the model chooses itself; it stays on the device |
+| `generate` | the same, with tokens that the model chooses itself; they stay on the device |
 | `batch1`, `batch32` | 1 image, 32 images |
 | `graphs128` | 128 graphs; with `base`, each has 32 nodes |
 | `powerlaw` | one graph with 169,343 nodes and 2,332,486 edges |
@@ -63,14 +63,14 @@ A row is named after its model, preset, workload and dtype; f32 is left out.
 | 5, graph | level 5, with the forward pass as one CUDA graph |
 | PyTorch eager | the same model in plain PyTorch |
 | PyTorch graph | the same in a CUDA graph |
-| PyTorch compile | the fastest mode of `torch.compile` among those that were run; the notes name the others |
+| PyTorch compile | the fastest of the modes of `torch.compile` that were run; the notes name those that were not |
 | PyG | the graph transformer with the layers of PyTorch Geometric |
 
-The JSON files name each mode of `torch.compile`. `max_autotune_graph` is the fastest in most rows of
-a GPU: PyTorch compiles the model with `max-autotune`, which times several kernels for each matmul,
-and a CUDA graph recorded by hand runs the result. In `max_autotune_pdl` its kernels also start before
-the one before has ended. The JSON files also have levels 1 to 4 as a CUDA
-graph, where a pass can be recorded; look for `\"graph\": true`.
+The JSON files name each mode of `torch.compile`. In `max_autotune_graph`, PyTorch compiles the model with
+`max-autotune`, which times several kernels for each matmul, and a CUDA graph recorded by hand runs
+the result. In `max_autotune_pdl` each kernel also starts before the previous one has ended
+(programmatic dependent launch). The JSON files also have levels 1 to 4 as a CUDA graph,
+where a pass can be recorded; look for `\"graph\": true`.
 
 ## Repeat a measurement
 
