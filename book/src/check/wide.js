@@ -1,6 +1,6 @@
 // Runs in the page that has a frame for each page of the book: what stands out of its page on the right, a line each,
-// and then how many pages were looked at. On a phone, what has a box that scrolls may be wider, and the page may not
-// scroll.
+// and then how many pages were looked at. On a phone, what has a box that scrolls may be wider, unless it is a chart, and
+// the page may not scroll.
 onload = () => setTimeout(() => {
   const lines = [];
   const frames = [...document.querySelectorAll("iframe")];
@@ -21,6 +21,16 @@ onload = () => setTimeout(() => {
       const more = Math.round(element.getBoundingClientRect().right - right);
       const text = element.textContent.trim().replace(/\s+/g, " ").slice(0, 60);
       if (more > 1 && !(phone && scrolls(element))) lines.push(`${page}: expected no ${element.tagName} wider than its page${phone ? " on a phone" : ""}, found ${more} pixels more: ${text}`);
+    }
+    const height = (text) => {
+      const { a, b } = text.getScreenCTM();
+      return parseFloat(frame.contentWindow.getComputedStyle(text).fontSize) * Math.hypot(a, b);
+    };
+    for (const chart of phone ? main.querySelectorAll(".chart") : []) {
+      const heights = [...chart.querySelectorAll("text")].map(height);
+      const name = chart.getAttribute("aria-label");
+      if (Math.min(...heights) < 9) lines.push(`${page}: expected texts of at least 9 pixels in a chart on a phone, found ${Math.min(...heights).toFixed(1)}: ${name}`);
+      if (chart.scrollWidth > chart.clientWidth) lines.push(`${page}: expected no chart that scrolls on a phone, found one: ${name}`);
     }
     const more = inside.documentElement.scrollWidth - frame.width;
     if (phone && more > 0) lines.push(`${page}: expected no page that scrolls sideways on a phone, found ${more} pixels more`);
