@@ -232,12 +232,12 @@ mod tests {
             (
                 300,
                 8,
-                Some("texts of at least 9 pixels in a chart on a phone, found 8.0: bars"),
+                Some("texts of about 9 pixels in a figure on a phone, found 8.0: bars"),
             ),
             (
                 150,
                 16,
-                Some("texts of at least 9 pixels in a chart on a phone, found 8.0: bars"),
+                Some("texts of about 9 pixels in a figure on a phone, found 8.0: bars"),
             ),
             (
                 600,
