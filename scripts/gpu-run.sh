@@ -123,7 +123,7 @@ case $what in
         compare-?*) run=(workbook compare --preset ${of//,/ } --dtype f32 bf16 "${side_by_side[@]}") figures=compare ;;
         ops-f32 | ops-bf16) run=(workbook ops --dtype "$of" "${side_by_side[@]}") figures=ops ;;
         small) run=(workbook small "${peers[@]}") figures=small ;;
-        sweep) run=(workbook sweep "${device[@]}") figures=sweep ;;
+        sweep) run=(workbook sweep --preset readme s16 base "${device[@]}") figures=sweep ;;
         ablation) run=(workbook ablation --preset readme s16 base smollm-135m --dtype f32 bf16 "${device[@]}") figures=ablation ;;
         worklog) run=(workbook worklog matmul softmax attention "${device[@]}") figures=worklog ;;
         bench) run=(bench-levels --bench) figures=benches ;;

@@ -10,7 +10,8 @@
 # sm_80 …` in its header names other targets, a PTX each. A file elsewhere becomes X.ptx beside it. The PTX version is
 # lowered to the oldest that ptxas accepts for the file, so that older drivers load it. It has the lines of the source,
 # which findings of the simulator name, but only in the text that the simulator runs, the newest that does not end in `a`. Lines
-# below kernels/generated are not indented: tabs were half a megabyte there. For a target that ends in `a` other blanks go, too.
+# below kernels/generated are not indented: tabs were half a megabyte there, and labels begin with `$L` in place of `$L__BB`. In
+# the other texts there, other blanks go, too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C
@@ -94,14 +95,14 @@ oldest_version() { # FILE GUESS TARGET OUT
 }
 
 compile() { # FILE.cu TARGET: checks or writes its PTX
-  local ptx target=$2 version out lines=-lineinfo
+  local ptx target=$2 version out lines=-lineinfo blanks=kept
   ptx=$(ptx_of "$1" "$target")
   out=$work/$(echo "${1%.cu}" | tr / _).$target
-  [ "$target" = "$(simulated "$1")" ] || lines=
+  [ "$target" = "$(simulated "$1")" ] || lines= blanks=
   nvcc --ptx -std=c++17 -O3 $lines -Ikernels/src "-arch=compute_$target" -o "$out.new" "$1"
   python3 scripts/ptx_text.py "$out.new" "$(pwd -P)"
-  case $1 in kernels/*) sed -i 's/^\t//' "$out.new" ;; esac
-  case $target in *a) sed -i -E '/^\/\/ .* has been demoted$/d; /^$/d; s/, /,/g; s/\t/ /g; s/^ +//' "$out.new" ;; esac
+  case $1 in kernels/*) sed -i 's/^\t//; s/\$L__BB/$L/g' "$out.new" ;; esac
+  case $1$blanks in kernels/*.cu) sed -i -E '/^\/\/ .* has been demoted$/d; /^$/d; s/, /,/g; s/\t/ /g; s/^ +//' "$out.new" ;; esac
   version=$(oldest_version "$out.new" "$(sed -n 's/^\.version //p' "$ptx" 2>/dev/null)" "$target" "$out")
   if [ -z "$version" ]; then
     assemble "$out.new" "$target" "$out" # says what is wrong

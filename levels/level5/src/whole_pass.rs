@@ -17,7 +17,7 @@ impl WholePass for Level5 {
         k::encoder_pass(pass)
     }
 
-    /// 2 launches per block, 1 before the first and 1 after the last in bf16 on a Hopper, for one token in the sizes of the presets
+    /// 2 launches per block, 1 after the last, and in bf16 1 before the first, on a Hopper, for one token in the sizes of the presets
     /// `readme` and `smollm-135m`, up to 1024 keys.
     fn decoder_pass(&self, pass: &mut DecoderPass) -> Result<Option<Tensor>> {
         let position = pass.caches.first().map_or(0, KvCache::len);

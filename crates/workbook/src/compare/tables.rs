@@ -10,14 +10,19 @@ pub fn sections(results: &Results) -> String {
     let mut text = String::new();
     for dtype in dtypes(results) {
         text += &format!("### Host time, {dtype}\n\n");
-        text += &rows(results, Some(dtype), Clock::Host);
+        text += &rows(results, |row| row.dtype == dtype, &host_time, Clock::Host);
+        text += "\n";
+    }
+    if results.rows.iter().any(is_generation) {
+        text += "### Tokens per second\n\n1 / host time of `generate`: one sequence, after its prompt.\n\n";
+        text += &rows(results, is_generation, &tokens_per_second, Clock::Host);
         text += "\n";
     }
     text += &notes(results);
     let mut own = results.rows.iter().filter(|row| row.system.is_none());
     if own.any(|row| row.device_ms.is_some()) {
         text += "### Device time\n\n";
-        text += &rows(results, None, Clock::Device);
+        text += &rows(results, |_| true, &device_time, Clock::Device);
         text += "\n";
     }
     text
@@ -34,8 +39,17 @@ fn dtypes(results: &Results) -> Vec<&str> {
     dtypes
 }
 
-/// One row per workload of one dtype, or of all; one column per level, and one for the highest level in a graph.
-fn rows(results: &Results, dtype: Option<&str>, clock: Clock) -> String {
+fn is_generation(row: &Row) -> bool {
+    row.workload == "generate"
+}
+
+/// One row per wanted workload; one column per level, and one for the highest level in a graph.
+fn rows(
+    results: &Results,
+    wanted: impl Fn(&Row) -> bool,
+    cell_of: &dyn Fn(&Row) -> String,
+    clock: Clock,
+) -> String {
     let columns = columns(results, clock);
     let on_gpu = on_gpu(results);
     let titles: String = columns
@@ -43,12 +57,11 @@ fn rows(results: &Results, dtype: Option<&str>, clock: Clock) -> String {
         .map(|c| format!(" {} |", title(c, on_gpu)))
         .collect();
     let mut text = format!("| |{titles}\n|---|{}\n", "---:|".repeat(columns.len()));
-    let wanted = |rows: &&[Row]| dtype.is_none_or(|dtype| rows[0].dtype == dtype);
-    for rows in results.workloads().filter(wanted) {
+    for rows in results.workloads().filter(|rows| wanted(&rows[0])) {
         let cell = |wanted: &Column| {
             let mut shown = rows.iter().filter(|row| results.is_shown(row, clock));
             let found = shown.find(|row| column(row) == *wanted);
-            found.map_or("—".into(), |row| time(row, clock))
+            found.map_or("—".into(), cell_of)
         };
         let cells: Vec<String> = columns.iter().map(cell).collect();
         text += &format!("| {} | {} |\n", rows[0].title(), cells.join(" | "));
@@ -125,14 +138,22 @@ pub fn level_title(level: u8, on_gpu: bool) -> String {
     }
 }
 
-/// `0.98 ms (1.26×)`: the time and the speed-up over level 1. Level 1 and device times have no speed-up.
-fn time(row: &Row, clock: Clock) -> String {
-    let ratio = match (row.level, row.cuda_graph, clock) {
-        (1, false, _) | (_, _, Clock::Device) => String::new(),
-        _ => format!(" ({:.2}×)", row.speedup),
-    };
-    let ms = row.ms(clock).map_or("—".into(), significant);
-    format!("{ms} ms{ratio}")
+/// `0.98 ms (1.26×)`: the time and the speed-up over level 1, which has none.
+fn host_time(row: &Row) -> String {
+    let ms = significant(row.median_ms);
+    match (row.level, row.cuda_graph) {
+        (1, false) => format!("{ms} ms"),
+        _ => format!("{ms} ms ({:.2}×)", row.speedup),
+    }
+}
+
+fn device_time(row: &Row) -> String {
+    row.device_ms
+        .map_or("—".into(), |ms| format!("{} ms", significant(ms)))
+}
+
+fn tokens_per_second(row: &Row) -> String {
+    format!("{:.0}", 1e3 / row.median_ms)
 }
 
 #[cfg(test)]
@@ -151,6 +172,20 @@ mod tests {
 
 ";
         assert_eq!(sections(&example()), expected);
+    }
+
+    #[test]
+    fn a_generation_has_tokens_per_second() {
+        let mut results = example();
+        for row in &mut results.rows {
+            row.workload = "generate".into();
+        }
+        let text = sections(&results);
+        let row = "| lm tiny generate | 813 | 1020 |\n"; // 1.23 and 0.98 ms
+        assert!(
+            text.contains("### Tokens per second") && text.contains(row),
+            "{text}"
+        );
     }
 
     #[test]

@@ -114,7 +114,8 @@ fn device(all: &All, charts: &Charts, name: &str) -> String {
         let machine = &results.machine;
         text += &format!("Whole models on {machine}; {}.\n\n", commit(machine));
         text += &compare::sections(results);
-        text += &slower::table(results);
+        let ops = all.ops.iter().find(|(other, _)| other == name);
+        text += &slower::table(results, ops.map(|(_, ops)| ops));
     }
     text += "### Charts\n\n";
     for (kind, machine) in kinds {

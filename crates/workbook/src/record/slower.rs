@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use results::{Machine, Results, Row};
+use results::{Machine, OpRow, Recorded, Results, Row};
 
 /// A level is slower if it takes longer than the level below by this factor.
 const SLOWER: f64 = 1.03;
@@ -42,14 +42,31 @@ pub fn slower(results: &Results) -> Vec<Slower<'_>> {
     found
 }
 
+/// Microseconds that a call of cuBLASLt costs the host more than the launch of a kernel of this project: the difference of
+/// the medians over the matmuls of level 5 whose host takes longer than the device. `None` without both kinds.
+fn library_call_us(ops: &Recorded<OpRow>) -> Option<f64> {
+    let median = |library: bool| {
+        let rows = ops.rows.iter().filter(|row| {
+            row.op.starts_with("linear")
+                && row.level == "level5"
+                && row.kernels.is_empty() == library
+                && row.device_us.is_some_and(|us| row.host_us > 1.15 * us)
+        });
+        let mut us: Vec<f64> = rows.map(|row| row.host_us).collect();
+        us.sort_by(f64::total_cmp);
+        us.get(us.len() / 2).copied()
+    };
+    Some(median(true)? - median(false)?)
+}
+
 impl Slower<'_> {
     /// Time over that of the level below, on the host's clock.
     fn ratio(&self) -> f64 {
         self.row.median_ms / self.below.median_ms
     }
 
-    /// Why, if it is known.
-    pub fn reason(&self) -> Option<String> {
+    /// Why, if it is known. `library_call_us`: see [`library_call_us`].
+    fn reason(&self, library_call_us: Option<f64>) -> Option<String> {
         let Slower {
             row,
             below,
@@ -59,9 +76,15 @@ impl Slower<'_> {
         let on_device = row.device_ms.zip(below.device_ms).map(|(a, b)| a / b);
         match (row.level, on_device) {
             (2, None) => Some("Most of the time is in ops that are the same at both levels, and the rest gains nothing on a CPU.".into()),
-            (_, Some(ratio)) if ratio < SLOWER => Some(format!(
-                "The kernels take {ratio:.2}× the time. The host takes longer to launch them, which a CUDA graph avoids."
-            )),
+            (level, Some(ratio)) if ratio < SLOWER => {
+                let call = library_call_us.filter(|_| level == 5).map(|us| {
+                    format!(" A matmul that is cuBLASLt's costs the host {us:.1} µs more than a launch.")
+                });
+                Some(format!(
+                    "The kernels take {ratio:.2}× the time. The host takes longer to launch them, which a CUDA graph avoids.{}",
+                    call.unwrap_or_default()
+                ))
+            }
             (3, _) if row.workload != "decode" => Some(
                 "Level 2's matmul is a library's. Level 3's tile has neither register tiles nor tensor cores, which are level 4's ideas.".into(),
             ),
@@ -72,9 +95,9 @@ impl Slower<'_> {
         }
     }
 
-    fn line(&self) -> String {
+    fn line(&self, library_call_us: Option<f64>) -> String {
         let how = if self.row.cuda_graph { ", graph" } else { "" };
-        let reason = self.reason().unwrap_or("Not known.".into());
+        let reason = self.reason(library_call_us).unwrap_or("Not known.".into());
         format!(
             "| {} | {}{how} | {:.2}× | {reason} |\n",
             self.row.title(),
@@ -84,9 +107,10 @@ impl Slower<'_> {
     }
 }
 
-/// A table of these rows; empty if no level is slower.
-pub fn table(results: &Results) -> String {
-    let lines: String = slower(results).iter().map(Slower::line).collect();
+/// A table of these rows; empty if no level is slower. `ops` are the single ops of the same device.
+pub fn table(results: &Results, ops: Option<&Recorded<OpRow>>) -> String {
+    let call = ops.and_then(library_call_us);
+    let lines: String = slower(results).iter().map(|row| row.line(call)).collect();
     if lines.is_empty() {
         return lines;
     }
@@ -135,13 +159,43 @@ mod tests {
         ]);
         let reasons: Vec<_> = slower(&results)
             .iter()
-            .map(|slower| (slower.row.level, slower.reason()))
+            .map(|slower| (slower.row.level, slower.reason(None)))
             .collect();
         let [(3, Some(tile)), (5, Some(host)), (3, None)] = &reasons[..] else {
             panic!("{reasons:?}");
         };
         assert!(tile.contains("register tiles"), "{tile}");
         assert!(host.contains("0.90×"), "{host}");
+    }
+
+    #[test]
+    fn a_call_of_the_library_is_told_from_a_launch() {
+        let op = |host_us, device_us, own: bool| OpRow {
+            op: "linear_residual".into(),
+            level: "level5".into(),
+            host_us,
+            device_us: Some(device_us),
+            kernels: own
+                .then(|| "linear_f32_level5".into())
+                .into_iter()
+                .collect(),
+            ..OpRow::default()
+        };
+        let mut ops = Recorded::new(Machine::default());
+        ops.rows = vec![op(10., 5., false), op(6.5, 4., true), op(90., 89., false)];
+        let us = library_call_us(&ops).expect("both kinds");
+        assert!((us - 3.5).abs() < 1e-9, "{us}"); // the third waits for the device
+        ops.rows.truncate(1);
+        assert!(library_call_us(&ops).is_none());
+
+        let rows = vec![
+            row(4, "prefill", 1., Some(1.)),
+            row(5, "prefill", 1.2, Some(0.9)),
+        ];
+        let reason = slower(&results(rows))[0]
+            .reason(Some(3.5))
+            .expect("a reason");
+        assert!(reason.contains("3.5 µs"), "{reason}");
     }
 
     /// Every recorded row that goes down has a reason in the page.
@@ -154,7 +208,11 @@ mod tests {
             let results: Results = serde_json::from_str(&text).expect("rows");
             for slower in slower(&results) {
                 seen += 1;
-                assert!(slower.reason().is_some(), "{name}: {}", slower.line());
+                assert!(
+                    slower.reason(None).is_some(),
+                    "{name}: {}",
+                    slower.line(None)
+                );
             }
         }
         assert!(seen > 0, "no level is slower anywhere");

@@ -50,8 +50,8 @@ mod tests {
         let file = KernelFile::read("decoder_pass/level5/attend", "sm_90a");
         for size in &SIZES {
             let (h, heads, kv) = (size.hidden, size.heads, size.kv_heads);
-            assert!(file.has_line(&format!("ATTEND({h}, {heads}, {kv})")));
-            assert!(size.attend.contains(&format!("_{h}_")) && h == heads * D);
+            let line = format!("ATTEND({}, {h}, {heads}, {kv})", size.types());
+            assert!(file.has_line(&line) && h == heads * D);
             check_clusters(&MODULE, &file, size.attend);
         }
     }

@@ -1,5 +1,5 @@
-// Level 5 of decoder_pass, bf16: how x comes into f32 before the first block, and back into bf16 after the last.
-//   begin: x_out = x, and partial sums of 0
+// Level 5 of decoder_pass: how x comes from bf16 into f32 before the first block, and back into its dtype after the last.
+//   begin, only bf16: x_out = x, and partial sums of 0
 //   end: y = x plus its partial sums
 // x and y (H), parts (16, H).
 //
@@ -21,11 +21,20 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS)
   if (blockIdx.x == 0) *reinterpret_cast<float2 *>(x_out + c) = make_float2(load_at_once(x + c), load_at_once(x + c + 1));
 }
 
-extern "C" __global__ void __launch_bounds__(MOST_THREADS)
-    decoder_end_bf16_level5(const float *x, const float *parts, bf16 *y, unsigned h) {
+template <class E>
+__device__ __forceinline__ void end(const float *x, const float *parts, E *y, unsigned h) {
   const int c = threadIdx.x * 2;
   wait_for_previous();
   let_next_start();
   const float2 v = sum_of_parts<MLP_CLUSTERS>(x, parts, c, h);
   store(y + c, v.x), store(y + c + 1, v.y);
 }
+
+#define END(E, NAME)                                                                                                   \
+  extern "C" __global__ void __launch_bounds__(MOST_THREADS)                                                           \
+      decoder_end_##NAME##_level5(const float *x, const float *parts, E *y, unsigned h) {                              \
+    end(x, parts, y, h);                                                                                               \
+  }
+
+END(bf16, bf16)
+END(float, f32)

@@ -9,10 +9,14 @@ use crate::launch::{Launch, Module, module};
 static MODULE: Module = module!("decoder_pass/level5/ends", sm_90a);
 
 impl State {
-    /// Launches `decoder_begin`: x (1, 1, C) in f32, without partial sums.
+    /// x (1, 1, C) in f32, without partial sums: the model's, or what a launch of `decoder_begin` makes of it.
     pub fn begin(x: &Tensor, size: &'static Size) -> Result<Self> {
-        let state = Self::new(x, size)?;
-        Launch::new(&MODULE, "decoder_begin_bf16_level5")
+        let mut state = Self::new(x, size)?;
+        let Some(begin) = size.begin else {
+            state.first = Some(x.clone());
+            return Ok(state);
+        };
+        Launch::new(&MODULE, begin)
             .grid(MLP_CLUSTERS, 1, 1)
             .block(size.hidden / 2, 1, 1)
             .programmatic()
@@ -26,7 +30,7 @@ impl State {
 
     /// Launches `decoder_end` after a `decoder_mlp`: (1, 1, C)
     pub fn end(self) -> Result<Tensor> {
-        Launch::new(&MODULE, "decoder_end_bf16_level5")
+        Launch::new(&MODULE, self.size.end)
             .block(self.size.hidden / 2, 1, 1)
             .programmatic()
             .read(&self.now.x)

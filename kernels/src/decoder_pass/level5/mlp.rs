@@ -35,8 +35,8 @@ mod tests {
         let file = KernelFile::read("decoder_pass/level5/mlp", "sm_90a");
         for size in &SIZES {
             let (h, heads) = (size.hidden, size.heads);
-            assert!(file.has_line(&format!("MLP({h}, {heads})")));
-            assert!(size.mlp.contains(&format!("_{h}_")) && heads <= MLP_CLUSTERS);
+            assert!(file.has_line(&format!("MLP({}, {h}, {heads})", size.types())));
+            assert!(heads <= MLP_CLUSTERS);
             check_clusters(&MODULE, &file, size.mlp);
         }
     }

@@ -1,6 +1,7 @@
-//! Level 5: the blocks of `readme` and `smollm-135m` for one token in bf16 on Hopper as one chain of launches that overlap.
+//! Level 5: the blocks of `readme` and `smollm-135m` for one token on Hopper as one chain of launches that overlap.
 //!
-//! `decoder_begin`, then `decoder_attend` and `decoder_mlp` for each block, then `decoder_end`. The weights are read where they lie.
+//! `decoder_begin` in bf16, then `decoder_attend` and `decoder_mlp` for each block, then `decoder_end`. The weights are read where they
+//! lie.
 
 mod attend;
 mod ends;
@@ -35,25 +36,37 @@ pub(super) struct Size {
     /// HEADS and KV of `attend.cu`.
     pub heads: usize,
     pub kv_heads: usize,
+    /// Dtype of all operands.
+    pub dtype: DType,
+    /// Entry of `ends.cu`; `None` for f32, where the first block reads x.
+    pub begin: Option<&'static str>,
     pub attend: &'static str,
     pub mlp: &'static str,
+    pub end: &'static str,
 }
 
-pub(super) const SIZES: [Size; 2] = [
-    Size {
-        hidden: 512,
-        heads: 8,
-        kv_heads: 8,
-        attend: "decoder_attend_512_bf16_level5",
-        mlp: "decoder_mlp_512_bf16_level5",
-    },
-    Size {
-        hidden: 576,
-        heads: 9,
-        kv_heads: 3,
-        attend: "decoder_attend_576_bf16_level5",
-        mlp: "decoder_mlp_576_bf16_level5",
-    },
+macro_rules! size {
+    ($hidden:literal, $heads:literal, $kv_heads:literal, $dtype:ident, $name:literal, $begin:expr) => {
+        Size {
+            hidden: $hidden,
+            heads: $heads,
+            kv_heads: $kv_heads,
+            dtype: DType::$dtype,
+            begin: $begin,
+            attend: concat!("decoder_attend_", $hidden, "_", $name, "_level5"),
+            mlp: concat!("decoder_mlp_", $hidden, "_", $name, "_level5"),
+            end: concat!("decoder_end_", $name, "_level5"),
+        }
+    };
+}
+
+const BEGIN: Option<&str> = Some("decoder_begin_bf16_level5");
+
+pub(super) const SIZES: [Size; 4] = [
+    size!(512, 8, 8, BF16, "bf16", BEGIN),
+    size!(576, 9, 3, BF16, "bf16", BEGIN),
+    size!(512, 8, 8, F32, "f32", None),
+    size!(576, 9, 3, F32, "f32", None),
 ];
 
 /// All blocks of a language model, for one token.
@@ -75,8 +88,8 @@ pub struct DecoderStep<'a> {
 impl DecoderStep<'_> {
     /// Whether the kernels compute this step with a cache for each block, whose layers share a position.
     ///
-    /// Not on other devices than a GPU of compute capability 9.0, in other sizes, for other operands than contiguous ones in
-    /// bf16, for more than 1024 keys, and if the idea is left out.
+    /// Not on other devices than a GPU of compute capability 9.0, in other sizes, for other operands than contiguous ones of
+    /// one dtype, f32 or bf16, for more than 1024 keys, and if the idea is left out.
     ///
     /// # Errors
     /// If the driver does not answer.
@@ -94,7 +107,7 @@ impl DecoderStep<'_> {
         let capacity = caches.first().map_or(0, |cache| cache.inner_ref().capacity);
         let has_angles = |x: &Tensor| {
             let fits = |(positions, half)| positions >= capacity && half == D / 2;
-            x.dims2().is_ok_and(fits) && is_readable(x)
+            x.dims2().is_ok_and(fits) && size.reads(x)
         };
         !self.blocks.is_empty()
             && self.blocks.len() == caches.len()
@@ -106,15 +119,17 @@ impl DecoderStep<'_> {
                 let inner = cache.inner_ref();
                 let found = (inner.batch, inner.kv_heads, inner.head_dim, inner.capacity);
                 found == (1, size.kv_heads, D, capacity)
-                    && inner.dtype == DType::BF16
+                    && inner.dtype == size.dtype
                     && inner.tensors().is_ok()
                     && cache.bucket(self.position + 1) <= MOST_KEYS
             })
     }
 
     fn size(&self) -> Option<&'static Size> {
-        let of_x = |size: &&Size| self.x.dims() == [1, 1, size.hidden] && self.heads == size.heads;
-        SIZES.iter().find(of_x).filter(|_| is_readable(self.x))
+        let of_x = |size: &&Size| {
+            self.x.dims() == [1, 1, size.hidden] && self.heads == size.heads && size.reads(self.x)
+        };
+        SIZES.iter().find(of_x)
     }
 
     /// (1, 1, C), for a step that [fits](Self::fits).
@@ -148,11 +163,6 @@ impl DecoderStep<'_> {
     }
 }
 
-/// Contiguous and aligned bf16.
-fn is_readable(x: &Tensor) -> bool {
-    x.dtype() == DType::BF16 && x.is_contiguous() && is_aligned(&[x])
-}
-
 fn share_a_position(caches: &[&Cache]) -> bool {
     let position = |cache: &&Cache| cache.position().map(std::sync::Arc::as_ptr);
     let first = caches.first().and_then(position);
@@ -160,6 +170,26 @@ fn share_a_position(caches: &[&Cache]) -> bool {
 }
 
 impl Size {
+    /// Whether a tensor has the dtype, is contiguous and aligned.
+    fn reads(&self, x: &Tensor) -> bool {
+        x.dtype() == self.dtype && x.is_contiguous() && is_aligned(&[x])
+    }
+
+    /// The first arguments of the macros that make the entries: the element's type, and its name.
+    #[cfg(test)]
+    pub(super) fn types(&self) -> String {
+        let name = self.dtype.as_str();
+        for entry in [self.attend, self.mlp, self.end] {
+            assert!(entry.contains(&format!("_{name}_")), "{entry}");
+        }
+        let element = if self.dtype == DType::F32 {
+            "float"
+        } else {
+            name
+        };
+        format!("{element}, {name}")
+    }
+
     /// Whether the kernels can read the weights of a block.
     fn has(&self, block: &DecoderBlock) -> bool {
         let (c, q, kv) = (self.hidden, self.heads * D, self.kv_heads * D);
@@ -170,10 +200,10 @@ impl Size {
             (block.down, [c, F]),
         ];
         let has_layer = |(Linear { weight, bias }, dims): (&Linear, [usize; 2])| {
-            bias.is_none() && weight.tensor().dims() == dims && is_readable(weight.tensor())
+            bias.is_none() && weight.tensor().dims() == dims && self.reads(weight.tensor())
         };
         let has_norm = |norm: &Norm| match norm {
-            Norm::Rms { weight, .. } => weight.dims() == [c] && is_readable(weight),
+            Norm::Rms { weight, .. } => weight.dims() == [c] && self.reads(weight),
             Norm::Layer { .. } => false,
         };
         layers.into_iter().all(has_layer)

@@ -23,8 +23,10 @@ pub(super) struct Sums {
 /// The sums that the last launch has written, and those that the next one writes.
 pub(super) struct State {
     pub size: &'static Size,
-    /// (1, 1, C), in bf16.
+    /// (1, 1, C), in the dtype of the model.
     pub y: Tensor,
+    /// In f32 the x of the model, (1, 1, C), without partial sums, until a launch has read it in place of `now`.
+    pub first: Option<Tensor>,
     pub now: Sums,
     pub next: Sums,
 }
@@ -51,7 +53,8 @@ impl State {
     pub fn new(x: &Tensor, size: &'static Size) -> Result<Self> {
         Ok(Self {
             size,
-            y: output::tensor(x.shape(), DType::BF16, x.device())?,
+            y: output::tensor(x.shape(), size.dtype, x.device())?,
+            first: None,
             now: sums(x, size)?,
             next: sums(x, size)?,
         })
@@ -64,18 +67,23 @@ impl State {
         entry: &'static str,
         count: usize,
     ) -> Launch<'_> {
+        let (x, parts) = match &self.first {
+            Some(x) => (x, x),
+            None => (&self.now.x, &self.now.parts),
+        };
         Launch::new(module, entry)
             .grid(count * BLOCKS, 1, 1)
             .block(THREADS, 1, 1)
             .programmatic()
-            .read(&self.now.x)
-            .read(&self.now.parts)
+            .read(x)
+            .read(parts)
             .write(&self.next.x)
             .write(&self.next.parts)
     }
 
     /// Swaps the sums: the next launch reads those that this one wrote.
     pub fn turn(&mut self) {
+        self.first = None;
         std::mem::swap(&mut self.now, &mut self.next);
     }
 }

@@ -21,7 +21,7 @@
 //
 // Compiled for sm_80.
 //
-// Measured on an NVIDIA H200: linear_residual 25216x3072x768 bf16 at 51% of the fastest bf16 matmul; see kernels/generated/linear/level4/mma.md.
+// Measured on an NVIDIA H200: linear_residual 25216x3072x768 bf16 at 52% of the fastest bf16 matmul; see kernels/generated/linear/level4/mma.md.
 #include "common/gemm/tile_mma.cuh"
 #include "linear/tile_kernels.cuh"
 

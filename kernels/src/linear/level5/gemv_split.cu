@@ -20,7 +20,7 @@
 // Bytes moved: 4 or 2 times (N·K + M·K·N/COLUMNS, mostly from L2, + N + 2·M·N). Launch: a block for each COLUMNS
 // columns of y, 4 warps.
 //
-// Measured on an NVIDIA H200: linear_swiglu 1x512x1536 f32 at 64% of the memory bandwidth; see kernels/generated/linear/level5/gemv_split.md.
+// Measured on an NVIDIA H200: linear_swiglu 1x512x1536 f32 at 59% of the memory bandwidth; see kernels/generated/linear/level5/gemv_split.md.
 #include "common/overlap.cuh"
 #include "common/warp.cuh"
 #include "linear/parameters.cuh"
