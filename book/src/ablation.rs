@@ -77,7 +77,7 @@ fn chart(columns: &[Vec<&Row>]) -> Result<String> {
         axis: Axis::linear("time without the idea / time with all ideas"),
         panels: panels.collect(),
     };
-    Ok(figure("chart narrow", title, &charts::svg_text(&chart)?))
+    Ok(figure("chart", title, &charts::svg_text(&chart)?))
 }
 
 /// The rows of a workload: with all ideas, then without each.

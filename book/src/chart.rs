@@ -21,7 +21,7 @@ pub fn chart(recorded: &Results, filter: &Filter) -> Result<String> {
         axis: Axis::linear("median time of level 1 / median time of the level"),
         panels: groups(&rows, &recorded.machine),
     };
-    Ok(figure("chart narrow", &title, &charts::svg_text(&chart)?))
+    Ok(figure("chart", &title, &charts::svg_text(&chart)?))
 }
 
 /// The chart of this name that stands below the recorded results, as it is.

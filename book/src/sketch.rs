@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 /// Width and height of a character, in CSS pixels.
 const CELL: [f64; 2] = [8.4, 18.];
 /// A phone may shrink a figure to this part of its width before it scrolls.
-const SMALLEST: f64 = 0.75;
+const SMALLEST: f64 = 0.65;
 
 /// The page of an exercise with a drawing in place of the block that begins with `` ```text,figure ``.
 ///

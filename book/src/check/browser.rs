@@ -221,5 +221,34 @@ mod tests {
             &format!("<main><div style=\"overflow-x: auto\">{table}</div></main>"),
         );
         assert_eq!(findings(&chromium, built.path()).unwrap(), [""; 0]);
+        let chart = |width, size| {
+            format!(
+                "<main><figure class=\"chart\" aria-label=\"bars\" style=\"overflow-x: auto; margin: 0\"><svg width=\"{width}\" \
+                 viewBox=\"0 0 300 90\"><text y=\"50\" font-size=\"{size}\">a</text></svg></figure></main>"
+            )
+        };
+        for (width, size, expected) in [
+            (300, 10, None),
+            (
+                300,
+                8,
+                Some("texts of about 9 pixels in a figure on a phone, found 8.0: bars"),
+            ),
+            (
+                150,
+                16,
+                Some("texts of about 9 pixels in a figure on a phone, found 8.0: bars"),
+            ),
+            (
+                600,
+                10,
+                Some("no chart that scrolls on a phone, found one: bars"),
+            ),
+        ] {
+            write("bad.html", &chart(width, size));
+            let found = findings(&chromium, built.path()).unwrap();
+            let expected = expected.map(|expected| format!("bad.html: expected {expected}"));
+            assert_eq!(found, Vec::from_iter(expected), "{width} {size}");
+        }
     }
 }

@@ -43,7 +43,8 @@ pub fn draw() -> Canvas {
         "A graph of 6 nodes and 13 edges. row_ptr says where the incoming edges of each node begin in col_idx, which holds \
          their sources. Below, each node's warp takes its edges in turn: the node with five edges takes five turns, the \
          one without edges none.",
-    );
+    )
+    .cut_at(296);
     let (row_ptr, col_idx) = rows(&EDGES);
     graph(&mut canvas);
     arrays(&mut canvas, &row_ptr, &col_idx);

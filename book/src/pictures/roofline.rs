@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use results::bound::{LIMITS, MEMORY};
 use results::{OpResults, OpRow};
 
-const LEFT: f64 = 70.;
+const LEFT: f64 = 84.;
 const RIGHT: f64 = WIDTH - 16.;
 const TOP: f64 = 40.;
 const FLOOR: f64 = 350.;

@@ -3,7 +3,7 @@
 use super::table::{Case, cases, columns, levels};
 use crate::chart::figure;
 use anyhow::Result;
-use charts::{HeatMap, NarrowHeatMap, Panel};
+use charts::{HeatMap, Panel};
 use results::{OpResults, OpRow, spoken};
 
 /// A heat map with a panel per dtype, a row per shape and a column per level; nothing where PyTorch was not recorded.
@@ -21,8 +21,8 @@ pub fn heat(recorded: &OpResults, op: &str) -> Result<String> {
             .into(),
         panels,
     };
-    let svg = charts::svg_text(&NarrowHeatMap(&map))?;
-    Ok(figure("chart narrow", &title, &svg))
+    let svg = charts::svg_text(&map)?;
+    Ok(figure("chart", &title, &svg))
 }
 
 /// The cases of one dtype that have a time of PyTorch.

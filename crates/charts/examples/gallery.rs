@@ -55,6 +55,7 @@ fn line() -> LineChart {
         x: Axis::linear("n"),
         y: Axis::log("power (1)"),
         series: (-3..=3).map(law).collect(),
+        note: String::new(),
     }
 }
 

@@ -7,7 +7,7 @@ use plotters::style::text_anchor::{HPos, VPos};
 use crate::paint::{Paint, paints, plain};
 use crate::save::Chart;
 use crate::scale::{Scale, label};
-use crate::style::{Area, Drawn, GRID, INK, Key, LINE, MARGIN, WIDTH, Zoom, header, header_height};
+use crate::style::{Area, Drawn, GRID, Header, INK, Key, LINE, MARGIN, WIDTH, Zoom};
 use crate::{Axis, Error};
 
 /// A chart of grouped bars. Bars are horizontal, so that long names and many groups fit.
@@ -98,6 +98,10 @@ impl BarChart {
         Scale::around(ends, 0., true).unwrap_or(Scale::exact(0., 1.))
     }
 
+    pub(crate) fn header<'a>(&'a self, names: &'a [&'a str]) -> Header<'a> {
+        Header::new(&self.title, names, WIDTH)
+    }
+
     fn height(&self) -> i32 {
         let groups = self.groups.iter().map(|g| g.bars.len() as i32 * BAR + GAP);
         groups.sum()
@@ -110,7 +114,7 @@ impl Chart for BarChart {
     }
 
     fn size(&self) -> (u32, u32) {
-        let height = header_height(&self.names()) + self.height() + AXIS;
+        let height = self.header(&self.names()).height() + self.height() + AXIS;
         (WIDTH, height as u32)
     }
 
@@ -122,7 +126,7 @@ impl Chart for BarChart {
 
     fn draw<DB: DrawingBackend>(&self, area: &Area<DB>, zoom: Zoom) -> Drawn<DB> {
         let names = self.names();
-        header(area, zoom, &self.title, &names, Key::Bar)?;
+        self.header(&names).draw(area, zoom, Key::Bar)?;
         let plot = Plot::new(self, area, zoom)?;
         plot.axis(self)?;
         let mut top = plot.top;
@@ -166,7 +170,7 @@ impl<'a, DB: DrawingBackend> Plot<'a, DB> {
         };
         let names = widest(chart.groups.iter().map(|group| &group.name).collect())?;
         let labels = widest(chart.bars().map(|bar| &bar.label).collect())?;
-        let top = zoom.px(header_height(&chart.names()));
+        let top = zoom.px(chart.header(&chart.names()).height());
         Ok(Self {
             area,
             zoom,

@@ -8,9 +8,7 @@ use crate::bar::{Bar, Group};
 use crate::paint::{Paint, paints};
 use crate::save::Chart;
 use crate::scale::{Scale, label};
-use crate::style::{
-    Area, Drawn, GRID, Key, LINE, MARGIN, PAPER, Zoom, header, header_height, text_room,
-};
+use crate::style::{Area, Drawn, GRID, Header, Key, LINE, MARGIN, NARROW, PAPER, Zoom, text_room};
 use crate::{Axis, Error};
 
 /// A chart that is legible on a phone: it is narrower than the others, and names to the left of the bars
@@ -25,8 +23,6 @@ pub struct BarPanels {
     pub panels: Vec<Group>,
 }
 
-/// Width of the chart in CSS pixels. A phone shows it at two thirds of this.
-const WIDTH: u32 = 560;
 /// Heights of a bar with the gap below it, of a panel's title, of the gap below a panel, and of the axis.
 const BAR: i32 = 23;
 const TITLE: i32 = 26;
@@ -35,7 +31,7 @@ const AXIS: i32 = 46;
 /// Gap between a bar and the texts on either side.
 const BESIDE: i32 = 7;
 /// Size of the texts.
-const TEXT: i32 = 15;
+const TEXT: i32 = 14;
 
 impl BarPanels {
     fn bars(&self) -> impl Iterator<Item = &Bar> {
@@ -44,6 +40,10 @@ impl BarPanels {
 
     fn names(&self) -> Vec<&str> {
         self.bars().map(|bar| bar.name.as_str()).collect()
+    }
+
+    fn header(&self) -> Header<'_> {
+        Header::new(&self.title, &[], NARROW)
     }
 
     fn highest(&self) -> f64 {
@@ -62,7 +62,7 @@ impl Chart for BarPanels {
 
     fn size(&self) -> (u32, u32) {
         let panels: i32 = self.panels.iter().map(height).sum();
-        (WIDTH, (header_height(&[]) + panels + AXIS) as u32)
+        (NARROW, (self.header().height() + panels + AXIS) as u32)
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -75,11 +75,11 @@ impl Chart for BarPanels {
     }
 
     fn draw<DB: DrawingBackend>(&self, area: &Area<DB>, zoom: Zoom) -> Drawn<DB> {
-        header(area, zoom, &self.title, &[], Key::Bar)?;
+        self.header().draw(area, zoom, Key::Bar)?;
         let plot = Plot::new(self, area, zoom)?;
         let names = self.names();
         let mut paints = paints(&names).into_iter();
-        let mut top = zoom.px(header_height(&[]));
+        let mut top = zoom.px(self.header().height());
         for panel in &self.panels {
             let own = paints.by_ref().take(panel.bars.len()).collect();
             plot.panel(panel, own, top)?;
@@ -111,7 +111,7 @@ impl<'a, DB: DrawingBackend> Plot<'a, DB> {
             left = left.max(text_room(area, name, &style)?);
         }
         let left = left + zoom.px(MARGIN + BESIDE);
-        let (edge, highest) = (zoom.px(WIDTH as i32 - MARGIN), chart.highest());
+        let (edge, highest) = (zoom.px(NARROW as i32 - MARGIN), chart.highest());
         let mut longest = f64::from(edge - left);
         for bar in chart.bars() {
             let label = text_room(area, &bar.label, &style)? + zoom.px(BESIDE);
@@ -170,7 +170,7 @@ impl<'a, DB: DrawingBackend> Plot<'a, DB> {
     /// Draws ticks and the axis' title below the last panel.
     fn axis(&self, axis: &Axis, top: i32) -> Drawn<DB> {
         let px = |css| self.zoom.px(css);
-        let style = self.zoom.text(TEXT - 1, HPos::Center, VPos::Top);
+        let style = self.zoom.text(TEXT, HPos::Center, VPos::Top);
         for tick in self.scale.ticks(6) {
             let at = (self.x(tick), top - px(GAP - 3));
             self.area.draw_text(&label(tick), &style, at)?;

@@ -9,8 +9,8 @@ use crate::bar::{Bar, BarChart, Group};
 use crate::paint::Paint;
 use crate::save::Chart;
 use crate::scale::{Scale, label};
+use crate::style::text_room;
 use crate::style::{Area, Drawn, GRID, INK, Key, LINE, MARGIN, WIDTH, Zoom};
-use crate::style::{header, header_height, text_room};
 
 /// A [`BarChart`] with its groups in columns, so that many fit on a page.
 pub struct BarGrid<'a>(pub &'a BarChart);
@@ -70,7 +70,7 @@ impl Chart for BarGrid<'_> {
     }
 
     fn size(&self) -> (u32, u32) {
-        let height = header_height(&self.0.names()) + self.height() + AXIS;
+        let height = self.0.header(&self.0.names()).height() + self.height() + AXIS;
         (WIDTH, height as u32)
     }
 
@@ -80,7 +80,8 @@ impl Chart for BarGrid<'_> {
 
     fn draw<DB: DrawingBackend>(&self, area: &Area<DB>, zoom: Zoom) -> Drawn<DB> {
         let names = self.0.names();
-        header(area, zoom, &self.0.title, &names, Key::Bar)?;
+        let header = self.0.header(&names);
+        header.draw(area, zoom, Key::Bar)?;
         let room = self.label_room(area, zoom)?;
         let width = (WIDTH as i32 - 2 * MARGIN) / COLUMNS as i32;
         for (i, groups) in self.columns().enumerate() {
@@ -92,7 +93,7 @@ impl Chart for BarGrid<'_> {
                 scale: self.0.scale(),
                 left: zoom.px(left),
                 right: zoom.px(left + width) - room,
-                top: zoom.px(header_height(&names)),
+                top: zoom.px(header.height()),
             };
             column.draw(groups)?;
         }

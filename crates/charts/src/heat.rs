@@ -5,7 +5,7 @@ use plotters::style::text_anchor::{HPos, VPos};
 
 use crate::Error;
 use crate::save::Chart;
-use crate::style::{Area, Drawn, INK, LINE, MARGIN, WIDTH, Zoom};
+use crate::style::{Area, Drawn, Header, INK, Key, LINE, MARGIN, NARROW, Zoom, character, wrapped};
 
 /// A heat map of ratios: above 1 in blue, below in orange, equal in white. These colours are distinct with
 /// any kind of colour vision.
@@ -30,47 +30,35 @@ pub struct Panel {
     pub rows: Vec<(String, Vec<Option<f64>>)>,
 }
 
-/// A [`HeatMap`] of few columns, as wide as a phone can show without scrolling.
-pub struct NarrowHeatMap<'a>(pub &'a HeatMap);
-
-/// Width of a narrow map in CSS pixels.
-const NARROW: u32 = 560;
 /// The ratio with full colour, as for its inverse.
 const FULL: f64 = 4.;
-/// Heights of the header, of a panel's title, of a row, and of the gap below a panel; minimum width of the
-/// rows' names, and width of a character.
-const HEADER: i32 = 84;
-const TITLE: i32 = 24;
+/// Heights of a line of text, of a row, and of the gap below a part.
+const LINE_OF_TEXT: i32 = 20;
 const ROW: i32 = 22;
 const GAP: i32 = 14;
-const NAME: i32 = 96;
-const CHARACTER: f64 = 7.6;
-/// Maximum width of a cell.
+/// Size of the texts.
+const TEXT: i32 = 13;
+/// Minimum width of the rows' names.
+const NAME: i32 = 60;
+/// Maximum width of a cell, and width of one of the legend.
 const CELL: i32 = 74;
+const KEY: i32 = 50;
 /// Colours of large and small ratios: blue and vermilion of the palette.
 const AHEAD: [f64; 3] = [0., 114., 178.];
 const BEHIND: [f64; 3] = [213., 94., 0.];
 
 impl HeatMap {
-    fn height(&self) -> u32 {
-        let panels: i32 = self.panels.iter().map(Panel::height).sum();
-        (HEADER + panels) as u32
+    fn header(&self) -> Header<'_> {
+        Header::new(&self.title, &[], NARROW)
     }
 
-    /// Draws the map into this width in CSS pixels.
-    fn draw_into<DB: DrawingBackend>(&self, area: &Area<DB>, zoom: Zoom, width: u32) -> Drawn<DB> {
-        let px = |css| zoom.px(css);
-        let title = zoom.text(20, HPos::Left, VPos::Top);
-        area.draw_text(&self.title, &title, (px(MARGIN), px(11)))?;
-        let style = zoom.text(14, HPos::Left, VPos::Center);
-        area.draw_text(&self.note, &style, (px(MARGIN), px(46)))?;
-        legend(area, zoom)?;
-        let mut top = HEADER;
-        for panel in &self.panels {
-            draw(panel, area, zoom, (top, width))?;
-            top += panel.height();
-        }
-        Ok(())
+    fn note(&self) -> Vec<String> {
+        wrapped(&self.note, TEXT, NARROW)
+    }
+
+    /// Height of the title, the note and the legend.
+    fn above(&self) -> i32 {
+        self.header().height() + LINE_OF_TEXT * self.note().len() as i32 + ROW + GAP
     }
 
     fn ratios(&self) -> impl Iterator<Item = f64> {
@@ -80,16 +68,20 @@ impl HeatMap {
 }
 
 impl Panel {
-    /// Width of the rows' names. It is estimated per character, as a legend's.
+    /// Width of the rows' names.
     fn name_width(&self) -> i32 {
         let lengths = self.rows.iter().map(|(name, _)| name.chars().count());
-        let longest = lengths.max().unwrap_or(0) as f64 * CHARACTER;
-        NAME.max(longest as i32 + 16)
+        let longest = lengths.max().unwrap_or(0) as f64 * character(TEXT);
+        NAME.max(longest as i32 + 8)
+    }
+
+    fn title(&self) -> Vec<String> {
+        wrapped(&self.title, 15, NARROW)
     }
 
     /// Height of the title, the columns' names, and the rows.
     fn height(&self) -> i32 {
-        TITLE + ROW * (self.rows.len() as i32 + 1) + GAP
+        LINE_OF_TEXT * self.title().len() as i32 + ROW * (self.rows.len() as i32 + 1) + GAP
     }
 }
 
@@ -99,7 +91,8 @@ impl Chart for HeatMap {
     }
 
     fn size(&self) -> (u32, u32) {
-        (WIDTH, self.height())
+        let panels: i32 = self.panels.iter().map(Panel::height).sum();
+        (NARROW, (self.above() + panels) as u32)
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -111,59 +104,62 @@ impl Chart for HeatMap {
     }
 
     fn draw<DB: DrawingBackend>(&self, area: &Area<DB>, zoom: Zoom) -> Drawn<DB> {
-        self.draw_into(area, zoom, WIDTH)
+        self.header().draw(area, zoom, Key::Bar)?;
+        let top = self.header().height();
+        let note = self.note();
+        lines(area, zoom, &note, (TEXT, top))?;
+        legend(area, zoom, top + LINE_OF_TEXT * note.len() as i32)?;
+        let mut top = self.above();
+        for panel in &self.panels {
+            draw(panel, area, zoom, top)?;
+            top += panel.height();
+        }
+        Ok(())
     }
 }
 
-impl Chart for NarrowHeatMap<'_> {
-    fn title(&self) -> &str {
-        &self.0.title
-    }
-
-    fn size(&self) -> (u32, u32) {
-        (NARROW, self.0.height())
-    }
-
-    fn check(&self) -> Result<(), Error> {
-        self.0.check()
-    }
-
-    fn draw<DB: DrawingBackend>(&self, area: &Area<DB>, zoom: Zoom) -> Drawn<DB> {
-        self.0.draw_into(area, zoom, NARROW)
-    }
-}
-
-/// Draws the colours of some ratios.
-fn legend<DB: DrawingBackend>(area: &Area<DB>, zoom: Zoom) -> Drawn<DB> {
-    for (i, ratio) in [0.25, 0.5, 0.8, 1., 1.25, 2., 4.].into_iter().enumerate() {
-        let left = MARGIN + 60 * i as i32;
-        cell(area, zoom, (left, 58), 60, ratio, 18)?;
+/// Draws lines of text of a size below `top`.
+fn lines<DB: DrawingBackend>(
+    area: &Area<DB>,
+    zoom: Zoom,
+    lines: &[String],
+    (size, top): (i32, i32),
+) -> Drawn<DB> {
+    let style = zoom.text(size, HPos::Left, VPos::Center);
+    for (line, i) in lines.iter().zip(0..) {
+        let y = top + LINE_OF_TEXT * i + LINE_OF_TEXT / 2;
+        area.draw_text(line, &style, (zoom.px(MARGIN), zoom.px(y)))?;
     }
     Ok(())
 }
 
-/// Draws a panel below `top` into a map of this width.
-fn draw<DB: DrawingBackend>(
-    panel: &Panel,
-    area: &Area<DB>,
-    zoom: Zoom,
-    (top, map_width): (i32, u32),
-) -> Drawn<DB> {
+/// Draws the colours of some ratios below `top`.
+fn legend<DB: DrawingBackend>(area: &Area<DB>, zoom: Zoom, top: i32) -> Drawn<DB> {
+    for (i, ratio) in [0.25, 0.5, 0.8, 1., 1.25, 2., 4.].into_iter().enumerate() {
+        let left = MARGIN + KEY * i as i32;
+        cell(area, zoom, (left, top), KEY, ratio, ROW)?;
+    }
+    Ok(())
+}
+
+/// Draws a panel below `top`.
+fn draw<DB: DrawingBackend>(panel: &Panel, area: &Area<DB>, zoom: Zoom, top: i32) -> Drawn<DB> {
     let px = |css| zoom.px(css);
-    let style = zoom.text(15, HPos::Left, VPos::Center);
-    area.draw_text(&panel.title, &style, (px(MARGIN), px(top + TITLE / 2)))?;
+    let title = panel.title();
+    lines(area, zoom, &title, (15, top))?;
+    let top = top + LINE_OF_TEXT * title.len() as i32;
     let columns = panel.columns.len().max(1) as i32;
     let name_width = panel.name_width();
-    let width = ((map_width as i32 - 2 * MARGIN - name_width) / columns).min(CELL);
+    let width = ((NARROW as i32 - 2 * MARGIN - name_width) / columns).min(CELL);
     let left = |i: usize| MARGIN + name_width + i as i32 * width;
-    let style = zoom.text(13, HPos::Center, VPos::Center);
+    let style = zoom.text(TEXT, HPos::Center, VPos::Center);
     for (i, name) in panel.columns.iter().enumerate() {
-        let at = (px(left(i) + width / 2), px(top + TITLE + ROW / 2));
+        let at = (px(left(i) + width / 2), px(top + ROW / 2));
         area.draw_text(name, &style, at)?;
     }
-    let style = zoom.text(13, HPos::Right, VPos::Center);
+    let style = zoom.text(TEXT, HPos::Right, VPos::Center);
     for (j, (name, ratios)) in panel.rows.iter().enumerate() {
-        let y = top + TITLE + ROW * (j as i32 + 1);
+        let y = top + ROW * (j as i32 + 1);
         area.draw_text(name, &style, (px(MARGIN + name_width - 8), px(y + ROW / 2)))?;
         for (i, ratio) in ratios.iter().enumerate() {
             if let Some(ratio) = ratio.filter(|r| shows(*r)) {
@@ -189,7 +185,7 @@ fn cell<DB: DrawingBackend>(
     area.draw(&Rectangle::new(corners, paint.filled()))?;
     area.draw(&Rectangle::new(corners, zoom.stroke(LINE, 1)))?;
     let ink = if is_dark(paint) { WHITE } else { INK };
-    let style = zoom.text(13, HPos::Center, VPos::Center).color(&ink);
+    let style = zoom.text(TEXT, HPos::Center, VPos::Center).color(&ink);
     let at = (px(x + width / 2), px(y + height / 2));
     area.draw_text(&number(ratio), &style, at)
 }

@@ -7,6 +7,7 @@
 //!     x: Axis::linear("step"),
 //!     y: Axis::log("loss (nats a token)"),
 //!     series: vec![Series { name: "training".into(), points: vec![(0., 6.9), (100., 3.1)] }],
+//!     note: String::new(),
 //! };
 //! let [svg, png] = charts::line_chart("target/workbook/loss".as_ref(), &chart)?;
 //! # Ok::<(), charts::Error>(())
@@ -34,7 +35,7 @@ use data::BadInput;
 pub use bar::{Bar, BarChart, Group};
 pub use bar_panels::BarPanels;
 pub use grid::BarGrid;
-pub use heat::{HeatMap, NarrowHeatMap, Panel};
+pub use heat::{HeatMap, Panel};
 pub use line::{LineChart, Series};
 pub use measured::{Measured, MeasuredChart};
 pub use panels::LinePanels;

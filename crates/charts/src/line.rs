@@ -1,12 +1,13 @@
 //! Line charts: a loss over steps, or a time over a size.
 
 use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, VPos};
 
 use crate::axes::axes;
 use crate::paint::paints;
 use crate::save::Chart;
 use crate::scale::Scale;
-use crate::style::{Area, Drawn, Key, WIDTH, Zoom, header, header_height};
+use crate::style::{Area, Drawn, Header, Key, MARGIN, NARROW, Zoom, wrapped};
 use crate::{Axis, Error};
 
 /// A chart of lines.
@@ -20,6 +21,8 @@ pub struct LineChart {
     pub y: Axis,
     /// The lines.
     pub series: Vec<Series>,
+    /// Text below the chart; panels do not show it.
+    pub note: String,
 }
 
 /// A line.
@@ -31,6 +34,10 @@ pub struct Series {
     pub points: Vec<(f64, f64)>,
 }
 
+/// Height below the legend in CSS pixels.
+const AXES: i32 = 320;
+/// Height of a line of the note.
+const LINE_OF_TEXT: i32 = 20;
 /// Maximum number of points of a line that are drawn as markers.
 const FEW: usize = 20;
 
@@ -40,6 +47,12 @@ impl LineChart {
         let shows =
             |&(x, y): &(f64, f64)| Scale::shows(x, self.x.log) && Scale::shows(y, self.y.log);
         series.points.iter().copied().filter(shows)
+    }
+
+    /// Lines of the note.
+    fn note(&self) -> Vec<String> {
+        let note = Some(&self.note).filter(|note| !note.is_empty());
+        note.map_or(vec![], |note| wrapped(note, 13, NARROW))
     }
 
     fn scales(&self) -> Option<(Scale, Scale)> {
@@ -55,7 +68,9 @@ impl Chart for LineChart {
     }
 
     fn size(&self) -> (u32, u32) {
-        (WIDTH, 420)
+        let header = Header::new(&self.title, &self.names(), NARROW).height();
+        let note = LINE_OF_TEXT * self.note().len() as i32;
+        (NARROW, (header + AXES + note) as u32)
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -65,12 +80,20 @@ impl Chart for LineChart {
 
     fn draw<DB: DrawingBackend>(&self, area: &Area<DB>, zoom: Zoom) -> Drawn<DB> {
         let names = self.names();
-        header(area, zoom, &self.title, &names, Key::Point)?;
+        let header = Header::new(&self.title, &names, NARROW);
+        header.draw(area, zoom, Key::Point)?;
+        let bottom = header.height() + AXES;
+        let (upper, _) = area.split_vertically(zoom.px(bottom));
+        let style = zoom.text(13, HPos::Left, VPos::Top);
+        for (line, i) in self.note().iter().zip(0..) {
+            let at = (zoom.px(MARGIN), zoom.px(bottom + LINE_OF_TEXT * i));
+            area.draw_text(line, &style, at)?;
+        }
         let place = Place {
             page: area,
-            area: area.clone(),
-            top: header_height(&names),
-            labels: (10, 8),
+            area: upper,
+            top: header.height(),
+            labels: (6, 8),
         };
         self.plot(&place, zoom, &names)
     }

@@ -8,7 +8,7 @@ use crate::paint::{Paint, paints};
 use crate::roof::{Plane, plane};
 use crate::save::Chart;
 use crate::scale::Scale;
-use crate::style::{Area, Drawn, GRID, INK, Key, LINE, MARGIN, WIDTH, Zoom, header};
+use crate::style::{Area, Drawn, GRID, Header, INK, Key, LINE, MARGIN, NARROW, Zoom, wrapped};
 use crate::{Error, Roof};
 
 /// A chart of measured rates below a roof.
@@ -39,13 +39,15 @@ pub struct Measured {
 
 /// Text below the note.
 const COLUMNS: &str = "A line leads from each name to the intensity of its op. Ops of one intensity share a place; the tables of ops tell them apart.";
-/// Height in CSS pixels without and with the notes.
-const AXES: i32 = 640;
-const HEIGHT: i32 = 696;
+/// Heights in CSS pixels: of the axes, and of a line of the notes.
+const AXES: i32 = 500;
+const LINE_OF_TEXT: i32 = 18;
+/// Gap above the notes.
+const GAP: i32 = 14;
 /// Share of the axes' height for the names above the roof.
 const NAMES: f64 = 0.34;
 /// Minimum distance between names of kernels, in CSS pixels.
-const NAME_SPACING: i32 = 25;
+const NAME_SPACING: i32 = 16;
 /// Minimum distance from the roof to the names, in CSS pixels.
 const LEADER: i32 = 60;
 /// Half a tick's height, in CSS pixels.
@@ -87,6 +89,21 @@ impl MeasuredChart {
         Some([x, Scale::around(y, 0.02, true)?])
     }
 
+    /// Lines of text below the chart.
+    fn notes(&self) -> Vec<String> {
+        let notes = [self.note.as_str(), COLUMNS].into_iter();
+        notes.flat_map(|note| wrapped(note, 13, NARROW)).collect()
+    }
+
+    fn header<'a>(&'a self, names: &'a [&'a str]) -> Header<'a> {
+        Header::new(&self.title, names, NARROW)
+    }
+
+    /// Names of the series with a point.
+    fn names(&self) -> Vec<&str> {
+        self.drawn().into_iter().map(|(_, name, _)| name).collect()
+    }
+
     /// Series with a point, and their looks.
     fn drawn(&self) -> Vec<(usize, &str, Paint)> {
         let shown = self.shown();
@@ -105,7 +122,12 @@ impl Chart for MeasuredChart {
     }
 
     fn size(&self) -> (u32, u32) {
-        (WIDTH, HEIGHT as u32)
+        let names = self.names();
+        let notes = LINE_OF_TEXT * self.notes().len() as i32;
+        (
+            NARROW,
+            (self.header(&names).height() + AXES + notes + GAP) as u32,
+        )
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -117,11 +139,14 @@ impl Chart for MeasuredChart {
         let Some(scales) = self.scales() else {
             return Ok(());
         };
-        let names: Vec<&str> = self.drawn().into_iter().map(|(_, name, _)| name).collect();
-        header(area, zoom, &self.title, &names, Key::Point)?;
-        let (upper, _) = area.split_vertically(zoom.px(AXES));
+        let names = self.names();
+        let header = self.header(&names);
+        header.draw(area, zoom, Key::Point)?;
+        let bottom = header.height() + AXES;
+        let (upper, _) = area.split_vertically(zoom.px(bottom));
         let rate = "reached (TFLOP/s)";
-        let plane = plane(&upper, zoom, &names, &self.roof, scales, rate)?;
+        let place = (header.height(), 6);
+        let plane = plane(&upper, zoom, place, &self.roof, scales, rate)?;
         let shown = self.shown();
         let x = |kernel: &&Measured| plane.backend_coord(&(kernel.intensity, self.roof.peak)).0;
         let places = spread(
@@ -135,8 +160,8 @@ impl Chart for MeasuredChart {
             self.points(area, zoom, &plane, kernel)?;
         }
         let style = zoom.text(13, HPos::Left, VPos::Center);
-        for (i, text) in [self.note.as_str(), COLUMNS].into_iter().enumerate() {
-            let at = (zoom.px(MARGIN), zoom.px(AXES + 16 + 20 * i as i32));
+        for (text, i) in self.notes().iter().zip(0..) {
+            let at = (zoom.px(MARGIN), zoom.px(bottom + GAP + LINE_OF_TEXT * i));
             area.draw_text(text, &style, at)?;
         }
         Ok(())

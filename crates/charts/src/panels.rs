@@ -6,7 +6,7 @@ use plotters::style::text_anchor::{HPos, VPos};
 use crate::Error;
 use crate::line::{LineChart, Place};
 use crate::save::Chart;
-use crate::style::{Area, Drawn, Key, WIDTH, Zoom, header, header_height};
+use crate::style::{Area, Drawn, Header, Key, WIDTH, Zoom};
 
 /// Line charts with the same series.
 #[derive(Debug, Clone)]
@@ -35,6 +35,10 @@ impl LinePanels {
         names
     }
 
+    fn header<'a>(&'a self, names: &'a [&'a str]) -> Header<'a> {
+        Header::new(&self.title, names, WIDTH)
+    }
+
     fn rows(&self) -> usize {
         self.panels.len().div_ceil(COLUMNS)
     }
@@ -46,7 +50,7 @@ impl Chart for LinePanels {
     }
 
     fn size(&self) -> (u32, u32) {
-        let height = header_height(&self.names()) + self.rows() as i32 * PANEL;
+        let height = self.header(&self.names()).height() + self.rows() as i32 * PANEL;
         (WIDTH, height as u32)
     }
 
@@ -58,8 +62,9 @@ impl Chart for LinePanels {
 
     fn draw<DB: DrawingBackend>(&self, area: &Area<DB>, zoom: Zoom) -> Drawn<DB> {
         let names = self.names();
-        header(area, zoom, &self.title, &names, Key::Point)?;
-        let (_, below) = area.split_vertically(zoom.px(header_height(&names)));
+        let header = self.header(&names);
+        header.draw(area, zoom, Key::Point)?;
+        let (_, below) = area.split_vertically(zoom.px(header.height()));
         let style = zoom.text(15, HPos::Left, VPos::Top);
         let areas = below.split_evenly((self.rows(), COLUMNS));
         for (panel, part) in self.panels.iter().zip(areas) {

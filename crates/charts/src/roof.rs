@@ -7,7 +7,7 @@ use plotters::style::text_anchor::{HPos, VPos};
 
 use crate::axes::axes;
 use crate::scale::{Scale, label};
-use crate::style::{Area, Drawn, INK, MARGIN, WIDTH, Zoom, header_height};
+use crate::style::{Area, Drawn, INK, MARGIN, WIDTH, Zoom};
 
 /// Limits of a machine.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,18 +35,19 @@ impl Roof {
 /// Axes in FLOPs per byte and TFLOP/s.
 pub(crate) type Plane<'a, DB> = ChartContext<'a, DB, Cartesian2d<Scale, Scale>>;
 
-/// Draws axes below the legend of `names`, and the roof; `rate` is the vertical axis' title.
+/// Draws axes `top` CSS pixels below the edge, with at most `x_labels` labels of intensities, and the roof; `rate` is the vertical
+/// axis' title.
 pub(crate) fn plane<'a, DB: DrawingBackend>(
     area: &'a Area<DB>,
     zoom: Zoom,
-    names: &[&str],
+    (top, x_labels): (i32, usize),
     roof: &Roof,
     [x, y]: [Scale; 2],
     rate: &str,
 ) -> Result<Plane<'a, DB>, DrawingAreaErrorKind<DB::ErrorType>> {
     let ends = [x.range().start, roof.ridge(), x.range().end];
     let mut chart = ChartBuilder::on(area)
-        .margin_top(zoom.px(header_height(names)))
+        .margin_top(zoom.px(top))
         .margin_right(zoom.px(20))
         .margin_left(zoom.px(8))
         .x_label_area_size(zoom.px(46))
@@ -55,7 +56,7 @@ pub(crate) fn plane<'a, DB: DrawingBackend>(
     axes(
         &mut chart,
         zoom,
-        (10, 8),
+        (x_labels, 8),
         "arithmetic intensity (FLOPs a byte)",
         rate,
     )?;

@@ -7,7 +7,7 @@ use crate::paint::plain;
 use crate::roof::{Named, list, list_height, number, plane};
 use crate::save::Chart;
 use crate::scale::Scale;
-use crate::style::{Area, Drawn, Key, WIDTH, Zoom, header};
+use crate::style::{Area, Drawn, Header, Key, WIDTH, Zoom};
 use crate::{Error, Roof};
 
 /// A roof, and the kernels below it.
@@ -76,7 +76,7 @@ impl Chart for RooflineChart {
     }
 
     fn draw<DB: DrawingBackend>(&self, area: &Area<DB>, zoom: Zoom) -> Drawn<DB> {
-        header(area, zoom, &self.title, &LIMITS, Key::Bar)?;
+        self.header().draw(area, zoom, Key::Bar)?;
         let (axes, below) = area.split_vertically(zoom.px(AXES));
         self.draw_axes(&axes, zoom)?;
         list(&below, zoom, &self.note, &self.names())
@@ -88,7 +88,8 @@ impl RooflineChart {
         let Some(scales) = self.scales() else {
             return Ok(());
         };
-        let mut chart = plane(area, zoom, &LIMITS, &self.roof, scales, "ceiling (TFLOP/s)")?;
+        let place = (self.header().height(), 10);
+        let mut chart = plane(area, zoom, place, &self.roof, scales, "ceiling (TFLOP/s)")?;
         let shown = self.shown();
         let points: Vec<_> = (shown.iter())
             .map(|kernel| (kernel.value, self.roof.at(kernel.value)))
@@ -98,6 +99,10 @@ impl RooflineChart {
             chart.draw_series([dot])?;
         }
         number(&mut chart, zoom, &points, HPos::Right)
+    }
+
+    fn header(&self) -> Header<'_> {
+        Header::new(&self.title, &LIMITS, WIDTH)
     }
 
     /// Returns the colour of the kernel's limit.

@@ -17,6 +17,7 @@ fn loss() -> LineChart {
         x: Axis::linear("step"),
         y: Axis::log("loss (nats a token)"),
         series: vec![series("training", 1.), series("held out", 1.05)],
+        note: "Of one run.".into(),
     }
 }
 
@@ -58,13 +59,14 @@ fn both_files_are_complete_and_there_are_no_others() {
         std::fs::read_dir(dir.path()).expect("the folder").count(),
         4
     );
-    for svg in [&paths[0], &paths[2]] {
+    for (svg, width) in [(&paths[0], 380), (&paths[2], 740)] {
         let text = std::fs::read_to_string(svg).expect("text");
-        assert!(text.starts_with("<svg width=\"740\"") && text.trim_end().ends_with("</svg>"));
+        let begin = format!("<svg width=\"{width}\"");
+        assert!(text.starts_with(&begin) && text.trim_end().ends_with("</svg>"));
     }
-    for png in [&paths[1], &paths[3]] {
+    for (png, width) in [(&paths[1], 380), (&paths[3], 740)] {
         let picture = image::open(png).expect("a picture").to_rgb8();
-        assert_eq!(picture.width(), 2 * 740);
+        assert_eq!(picture.width(), 2 * width);
         let colours: std::collections::HashSet<_> = picture.pixels().map(|p| p.0).collect();
         let [blue, orange] = [[0, 114, 178], [230, 159, 0]];
         assert!(
@@ -226,7 +228,7 @@ fn a_map_writes_its_ratios() {
             rows: vec![("1".into(), vec![Some(1.5), None])],
         }],
     };
-    let text = drawn(&chart, 740, 200);
+    let text = drawn(&chart, 380, 200);
     assert!(text.contains("1.50") && text.contains("squares"), "{text}");
 }
 
@@ -243,7 +245,7 @@ fn measured_rates_are_below_the_roof() {
         }],
         note: "of a machine".into(),
     };
-    let text = drawn(&chart, 740, 700);
+    let text = drawn(&chart, 380, 700);
     assert!(
         text.contains("norm\n") && text.contains("reached (TFLOP/s)"),
         "{text}"
@@ -341,8 +343,8 @@ fn bars_of(text: &str, colour: &str) -> Vec<[u32; 2]> {
 
 #[test]
 fn the_longest_bar_leaves_room_for_its_label() {
-    let ends = ["4.31 ms", "4.31 ms, and a label three times as long"].map(|label| {
-        let text = drawn(&panels(label), 560, 300);
+    let ends = ["4.31 ms", "4.31 ms, and twice as long"].map(|label| {
+        let text = drawn(&panels(label), 380, 300);
         assert_eq!(text.matches(label).count(), 4);
         let [_, longest] = bars_of(&text, "#0072B2")[..] else {
             panic!("level 1 is in both panels: {text}");
@@ -350,13 +352,13 @@ fn the_longest_bar_leaves_room_for_its_label() {
         longest[0] + longest[1]
     });
     // At least 6 pixels per character.
-    assert!(ends[0] < 560 - 7 * 6 && ends[1] < 560 - 40 * 6, "{ends:?}");
-    assert!(ends[0] > ends[1] + 100, "a short label leaves more room");
+    assert!(ends[0] < 380 - 7 * 6 && ends[1] < 380 - 26 * 6, "{ends:?}");
+    assert!(ends[0] > ends[1] + 80, "a short label leaves more room");
 }
 
 #[test]
 fn panels_share_a_scale_and_the_colours_of_levels() {
-    let text = drawn(&panels("x"), 560, 300);
+    let text = drawn(&panels("x"), 380, 300);
     let [gpu, cpu] = bars_of(&text, "#0072B2")[..] else {
         panic!("level 1 is in both panels: {text}");
     };

@@ -17,7 +17,7 @@ use data::BadInput;
 use serde::{Serialize, Serializer};
 use simt::Class;
 
-pub use counters::{Counter, counters};
+pub use counters::{Counter, costs_before, counters};
 pub use kernel::named;
 pub use limits::short;
 pub use questions::{Predictions, options, predictions};

@@ -1,6 +1,7 @@
 //! An exercise in its folder: `exercise.toml`, `page.md`, `solution.*` (in a handout `starter.*`), `check.rs`
-//! and `calls.rs` for Rust, and, not in a handout, `solution.md` and `wrong.toml`.
+//! and `calls.rs` for Rust, and, not in a handout, `solution.md` and `wrong.toml`. A handout may have `before.json`.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -58,7 +59,15 @@ pub struct Exercise {
     pub explanation: Option<String>,
     /// The task, in Markdown.
     pub task: String,
+    /// Counters of [`Exercise::before`], which a handout has in place of its text.
+    pub costs_before: Option<CostsBefore>,
 }
+
+/// Counters by name.
+pub type CostsBefore = BTreeMap<String, f64>;
+
+/// Name of the file in a handout with an exercise's `costs_before`.
+pub const COSTS_BEFORE: &str = "before.json";
 
 impl Exercise {
     /// Reads the exercise in `folder`.
@@ -96,6 +105,7 @@ impl Exercise {
                 .into_owned(),
             folder: folder.to_path_buf(),
             task: self::text(&folder.join("page.md"))?,
+            costs_before: recorded(&folder.join(COSTS_BEFORE))?,
             explanation: self::text(&folder.join("solution.md")).ok(),
             spec,
             language,
@@ -133,7 +143,7 @@ impl Exercise {
     }
 
     /// Returns name and text of what a submission's costs are compared with: the wrong solution that `before` names, or the
-    /// starter. A handout has no wrong solutions, so it has no such text.
+    /// starter. A handout has no wrong solutions, so it has no such text, but `costs_before`.
     ///
     /// # Errors
     /// `wrong.toml` is invalid, or has no such solution.
@@ -241,6 +251,14 @@ fn folders(root: &Path) -> Result<Vec<PathBuf>, BadInput> {
 
 fn text(path: &Path) -> Result<String, BadInput> {
     data::read_text_file(path, 1 << 22)
+}
+
+fn recorded(path: &Path) -> Result<Option<CostsBefore>, BadInput> {
+    if !data::is_there(path) {
+        return Ok(None);
+    }
+    let costs = serde_json::from_str(&text(path)?);
+    costs.map_err(|e| BadInput::new(path.display(), "counters that `handout` wrote", e))
 }
 
 /// An error about a part of `file`, with its name.

@@ -1,7 +1,8 @@
 //! Handouts for a class: exercises without their solutions and without the bank of wrong ones.
 //!
 //! A handout is a folder of exercises like any other (`--exercises DIR` of the runner), with `starter.*`
-//! instead of `solution.*`, without `solution.md`, and each exercise's page as Markdown under `pages/`.
+//! instead of `solution.*`, without `solution.md`, and each exercise's page as Markdown under `pages/`. Where a pass is
+//! compared with a wrong solution, `before.json` has the counters of that one.
 
 use std::fs;
 use std::io;
@@ -109,6 +110,10 @@ fn one(exercise: &Exercise, whole: &Path, command: &str, hints: Hints) -> io::Re
     }
     let starter = format!("starter.{}", exercise.language.extension());
     fs::write(folder.join(starter), &exercise.starter)?;
+    if let Some(costs) = &exercise.costs_before {
+        let json = serde_json::to_string_pretty(costs)?;
+        fs::write(folder.join(exercise::COSTS_BEFORE), json)?;
+    }
     fs::write(
         whole.join("pages").join(format!("{}.md", exercise.id)),
         // Links lead into the book, which a handout does not have.

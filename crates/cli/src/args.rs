@@ -40,7 +40,7 @@ pub struct RunArgs {
     /// Write the output tensors to this file
     #[arg(long, value_name = "FILE.safetensors", requires = "input")]
     pub output: Option<PathBuf>,
-    /// Run these ops at other levels, such as norm_linear=2,linear_residual=4
+    /// Run these ops at other levels, such as norm_linear=2,linear_residual=4; Ctrl-C ends one of your own that loops
     #[arg(long, value_name = "OP=LEVEL,…")]
     pub swap: Option<String>,
     /// Leave out ideas of level 5, such as overlap or dispatch, to see what they bring; a wrong name lists all

@@ -95,7 +95,7 @@ enum Command {
 /// A program's options, and its level.
 #[derive(Args)]
 struct AtLevel<T: Args> {
-    /// Optimization level, or the name of your own [default: the highest]
+    /// Optimization level, or the name of your own, which Ctrl-C ends if it loops [default: the highest]
     #[arg(long, value_name = "N|NAME")]
     level: Option<Name>,
     #[command(flatten)]

@@ -44,10 +44,10 @@ pub struct ProfileArgs {
         default_value = "lm"
     )]
     pub model: String,
-    /// Optimization level, or the name of your own [default: the highest]
+    /// Optimization level, or the name of your own, which Ctrl-C ends if it loops [default: the highest]
     #[arg(long, value_name = "N|NAME")]
     pub level: Option<Name>,
-    /// Run these ops at other levels, such as norm_linear=2,linear_residual=4
+    /// Run these ops at other levels, such as norm_linear=2,linear_residual=4; Ctrl-C ends one of your own that loops
     #[arg(long, value_name = "OP=LEVEL,…")]
     pub swap: Option<String>,
     /// Only this workload of the model, such as prefill or decode

@@ -9,8 +9,9 @@ use simt::{Counts, Module, Report, Schedule};
 use super::Tools;
 use super::kernel::{Counted, Submission};
 use crate::answers::Answers;
-use crate::exercise::{Exercise, Language};
+use crate::exercise::{CostsBefore, Exercise, Language};
 use crate::metric;
+use crate::spec::KernelSpec;
 
 /// A counter of the counted launch.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,6 +45,9 @@ fn of_all(counts: &Counts) -> [(&'static str, u64); 2] {
     ]
 }
 
+/// Counters by name, in the order of the limits.
+type Costs = Vec<(String, f64)>;
+
 /// Counts the launches of the submission in `path`, which has passed, and of [`Exercise::before`]; empty for Rust.
 ///
 /// # Errors
@@ -62,22 +66,55 @@ pub fn counters(
     let Some(own) = counted(exercise, path, text, tools, seed, false)? else {
         return Ok(vec![]);
     };
-    let before = match exercise.before()?.1 {
-        Some(text) => counted(exercise, path, &text, tools, seed, true)?,
-        None => None,
+    let before = match &exercise.costs_before {
+        Some(recorded) => Some(recorded.clone()),
+        None => costs_before(exercise, tools, seed)?,
     };
-    let both = Both { own, before };
+    let counter = |(what, own): (String, f64)| Counter {
+        before: before.as_ref().and_then(|costs| costs.get(&what).copied()),
+        what,
+        own,
+    };
+    Ok(costs(exercise, &own)?.into_iter().map(counter).collect())
+}
+
+/// Counts the launches of [`Exercise::before`]; `None` if it does not run, has a wrong result or a finding.
+///
+/// # Errors
+/// The compiler is missing, or the exercise has an invalid launch or formula.
+pub fn costs_before(
+    exercise: &Exercise,
+    tools: &Tools,
+    seed: u64,
+) -> Result<Option<CostsBefore>, BadInput> {
+    let Some(text) = exercise.before()?.1 else {
+        return Ok(None);
+    };
+    let name = format!("solution.{}", exercise.language.extension());
+    let path = exercise.folder.join(name);
+    let before = counted(exercise, &path, &text, tools, seed, true)?;
+    let costs = before.map(|before| costs(exercise, &before)).transpose()?;
+    Ok(costs.map(CostsBefore::from_iter))
+}
+
+/// Counters of the limits and of every kernel.
+fn costs(exercise: &Exercise, counted: &Counted) -> Result<Costs, BadInput> {
     let sizes = &exercise.spec.shapes.counted;
-    let mut counters = vec![];
+    let mut costs = vec![];
     for limit in &exercise.spec.limits {
         let value = |report: &Report| metric::value(&limit.of, report, sizes);
-        counters.extend(both.counters(&brief(&limit.what), limit.entry.as_deref(), value)?);
+        costs.extend(each(
+            counted,
+            &brief(&limit.what),
+            limit.entry.as_deref(),
+            value,
+        )?);
     }
     for (k, (what, _)) in of_all(&Counts::default()).into_iter().enumerate() {
         let value = |report: &Report| Ok(of_all(&report.total)[k].1 as f64);
-        counters.extend(both.counters(what, None, value)?);
+        costs.extend(each(counted, what, None, value)?);
     }
-    Ok(counters)
+    Ok(costs)
 }
 
 /// Reports of the counted launches of a text; `None` if one does not run, has a finding or, with `compare`, a wrong result: the
@@ -120,38 +157,23 @@ fn counted<'e>(
     Ok(Some(counted))
 }
 
-/// Reports of the counted launches of the submission, and of what it is compared with if that runs.
-struct Both<'e> {
-    own: Counted<'e>,
-    before: Option<Counted<'e>>,
-}
-
-impl Both<'_> {
-    /// Returns `value` of each kernel, or of the one of the name `entry`.
-    fn counters(
-        &self,
-        what: &str,
-        entry: Option<&str>,
-        value: impl Fn(&Report) -> Result<f64, BadInput>,
-    ) -> Result<Vec<Counter>, BadInput> {
-        let mut counters = vec![];
-        for (k, (kernel, report)) in self.own.iter().enumerate() {
-            if entry.is_some_and(|entry| entry != kernel.entry) {
-                continue;
-            }
-            let before = self.before.as_ref().map(|before| value(&before[k].1));
-            let what = match self.own.len() {
-                1 => what.to_owned(),
-                _ => format!("{}: {what}", kernel.entry),
-            };
-            counters.push(Counter {
-                what,
-                before: before.transpose()?,
-                own: value(report)?,
-            });
-        }
-        Ok(counters)
-    }
+/// Returns `value` of each kernel, or of the one of the name `entry`.
+fn each(
+    counted: &Counted,
+    what: &str,
+    entry: Option<&str>,
+    value: impl Fn(&Report) -> Result<f64, BadInput>,
+) -> Result<Costs, BadInput> {
+    let is_meant =
+        |(kernel, _): &&(&KernelSpec, Report)| entry.is_none_or(|entry| entry == kernel.entry);
+    let cost = |(kernel, report): &(&KernelSpec, Report)| {
+        let what = match counted.len() {
+            1 => what.to_owned(),
+            _ => format!("{}: {what}", kernel.entry),
+        };
+        Ok((what, value(report)?))
+    };
+    counted.iter().filter(is_meant).map(cost).collect()
 }
 
 /// A description without what explains it: in parentheses, or as `, which …`.

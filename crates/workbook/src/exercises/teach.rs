@@ -18,7 +18,7 @@ use data::{BadInput, say};
 
 use super::outputs::Outputs;
 use super::tools::Checker;
-use super::{GradeArgs, Place};
+use super::{GradeArgs, LIMIT, Place};
 
 /// Time for a program to start and read the exercises on a busy machine.
 const TO_START: Duration = Duration::from_secs(2);
@@ -39,10 +39,31 @@ pub fn handout(
     } else {
         (Hints::Hidden, " and hints")
     };
+    let lacking = record_costs(&mut exercises)?;
     handouts::write(&exercises, to, hints)?;
     let (to, count) = (to.display(), exercises.len());
+    if let [(first, bad), ..] = &lacking[..] {
+        let ids: Vec<&str> = lacking.iter().map(|(id, _)| &**id).collect();
+        let ids = ids.join(", ");
+        data::println!("{ids}: a pass will show no counters to compare with. For {first}: {bad}");
+    }
     data::println!("{to}: {count} exercises without their solutions{and}");
     Ok(true)
+}
+
+/// Counts the wrong solutions that passes are compared with, because a handout has none. Returns the exercises that need
+/// NVRTC for it and have none.
+fn record_costs(exercises: &mut [Exercise]) -> Result<Vec<(String, BadInput)>> {
+    let checker = Checker::new(LIMIT);
+    let mut lacking = vec![];
+    let is_compared = |e: &&mut Exercise| e.spec.before.is_some() && e.solution.is_some();
+    for exercise in exercises.iter_mut().filter(is_compared) {
+        match checker.costs_before(exercise)? {
+            Ok(costs) => exercise.costs_before = costs,
+            Err(bad) => lacking.push((exercise.id.clone(), bad)),
+        }
+    }
+    Ok(lacking)
 }
 
 fn of_session(exercises: &mut Vec<Exercise>, session: Option<u8>) -> Result<()> {

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use classroom::check::{Counter, Predictions};
+use classroom::exercise::CostsBefore;
 use classroom::{Exercise, Failure, Language, Outcome, Part, Rustc, Tools, check};
 use data::BadInput;
 
@@ -45,6 +46,18 @@ impl Checker {
         seed: u64,
     ) -> Result<Vec<Counter>, BadInput> {
         check::counters(exercise, file, &self.tools(), seed)
+    }
+
+    /// Counts the launches of the wrong solution that an exercise's passes are compared with. The inner error says that there
+    /// is no NVRTC to compile it.
+    pub fn costs_before(
+        &self,
+        exercise: &Exercise,
+    ) -> Result<Result<Option<CostsBefore>, BadInput>, BadInput> {
+        match check::costs_before(exercise, &self.tools(), 0) {
+            Err(bad) if nvrtc::is_missing(&bad) => Ok(Err(bad)),
+            costs => costs.map(Ok),
+        }
     }
 
     fn tools(&self) -> Tools<'_> {

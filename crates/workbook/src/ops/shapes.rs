@@ -72,6 +72,7 @@ fn panel(rows: &[&OpRow], machine: &Machine) -> Option<LineChart> {
         x: Axis::log(x),
         y: Axis::log("time (µs)"),
         series,
+        note: String::new(),
     })
 }
 

@@ -54,9 +54,9 @@ fn map(results: &OpResults) -> HeatMap {
     let side = |n: &usize| n.to_string();
     let panels = [
         panel(
-            "square, n × n by n × n: one column per n, one row per batch size",
+            "square, n × n by n × n: one row per n, one column per batch size",
             &squares,
-            |cell| (cell.batch, cell.n),
+            |cell| (cell.n, cell.batch),
             side,
             side,
         ),
@@ -189,8 +189,8 @@ mod tests {
         let [squares, others] = &panels[..] else {
             panic!("expected two panels, found {}", panels.len());
         };
-        assert_eq!(squares.columns, ["16"]);
-        let expected = [("1".into(), vec![Some(2.)]), ("64".into(), vec![Some(2.)])];
+        assert_eq!(squares.columns, ["1", "64"]);
+        let expected = [("16".into(), vec![Some(2.), Some(2.)])];
         assert_eq!(squares.rows, expected);
         assert_eq!(others.columns, ["1", "4"]);
         assert_eq!(

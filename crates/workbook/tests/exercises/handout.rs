@@ -6,6 +6,7 @@ use std::path::Path;
 use classroom::Language;
 use classroom::source::regions;
 
+use crate::nvrtc;
 use crate::run::{Folder, exercises, named};
 
 /// Appends all text in a folder, which has neither solutions nor explanations of them.
@@ -120,6 +121,36 @@ fn it_says_that_it_has_no_solution_and_three_open_hints() {
         "The hints are open: each page below ends with three,",
     ] {
         assert!(read_me.contains(part), "{part}: {read_me}");
+    }
+}
+
+/// A pass in a handout shows the same counters before and after as in the repository.
+#[test]
+fn it_has_the_counters_to_compare_with() {
+    let folder = Folder::new();
+    let made = folder.run(&["handout", "out"]);
+    let lacks_nvrtc = nvrtc::is_missing(made.ended(0), "counters in CUDA of a handout");
+    let compared: Vec<_> = exercises()
+        .into_iter()
+        .filter(|e| e.spec.before.is_some())
+        .filter(|e| e.language != Language::Cuda || !lacks_nvrtc)
+        .collect();
+    assert!(compared.len() >= 9, "{}", compared.len());
+    for exercise in compared {
+        let (id, name) = (&exercise.id, exercise.name());
+        folder.run(&["start", name]).ended(0);
+        let solution = exercise.solution.as_deref().unwrap();
+        fs::write(folder.file(&exercise), solution).unwrap();
+        let table = |with: &[&str]| -> Vec<String> {
+            let run = folder.run(&[with, &["check", name, "--seed", "3"]].concat());
+            let lines = run.ended(0).lines().map(str::to_owned);
+            let from = lines.skip_while(|line| !line.starts_with("At "));
+            from.take_while(|line| !line.starts_with("The idea"))
+                .collect()
+        };
+        let in_handout = table(&["--exercises", "out"]);
+        assert!(in_handout[0].ends_with(" → yours"), "{id}: {in_handout:?}");
+        assert_eq!(in_handout, table(&[]), "{id}");
     }
 }
 

@@ -308,6 +308,31 @@ fn graded(ada: &Learner, ran: &Ran) {
 }
 
 #[test]
+fn a_method_of_the_starter_has_no_time_and_says_why() {
+    let learner = Learner::new();
+    let class = learner.folder().join("class");
+    fs::create_dir(&class).unwrap();
+    fs::copy(Learner::template(), class.join("ada.rs")).unwrap();
+    let grade = ["exercises", "level", "grade", "class"];
+    let options = ["--time", "--out", "out", "--unsandboxed"];
+    let ran = learner.run(&[&grade[..], &options].concat());
+    assert_eq!(ran.code, 1, "{ran:?}");
+    let graded = json(&learner.folder().join("out/students/ada.json"));
+    let grades = graded["grades"].as_array().unwrap().iter();
+    let of_times = grades.filter(|grade| grade["exercise"].as_str().unwrap().contains(" faster"));
+    let lines: Vec<&str> = of_times
+        .map(|grade| grade["line"].as_str().unwrap())
+        .collect();
+    assert_eq!(lines.len(), 5 * levels::OPS.len(), "{ran:?}");
+    let why = ": not measured, because the method is still level 1's";
+    assert!(lines.iter().all(|line| line.ends_with(why)), "{lines:?}");
+    assert!(
+        lines.contains(&&*format!("src/ops.rs:43: linear{why}")),
+        "{lines:?}"
+    );
+}
+
+#[test]
 fn a_folder_that_is_no_class_is_refused() {
     let learner = Learner::new();
     let grade = |options: &[&str]| {

@@ -17,6 +17,7 @@ pub fn draw(stem: &Path, title: &str, losses: &[f32]) -> anyhow::Result<[PathBuf
             name: "training".to_string(),
             points: points(losses),
         }],
+        note: String::new(),
     };
     if let Some(folder) = stem.parent() {
         std::fs::create_dir_all(folder)?;

@@ -77,7 +77,7 @@ fn methods(report: &Report) -> Result<String> {
         escaped(text::LEGEND).replace('\n', "<br>")
     );
     match drawn::roofline(report)? {
-        Some(svg) => section += &figure("broad", "roofline of this machine", &svg),
+        Some(svg) => section += &figure("narrow", "roofline of this machine", &svg),
         None => {
             section +=
                 "<p>No roofline of this machine: no replaced method computes and was timed.</p>\n";
