@@ -9,7 +9,7 @@ use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
     RulesetAttr, RulesetCreated, RulesetCreatedAttr, Scope, path_beneath_rules,
 };
-use seccompiler::{BpfProgram, apply_filter};
+use seccompiler::{BpfProgram, apply_filter, apply_filter_all_threads};
 
 use crate::{Limits, Reason};
 
@@ -38,7 +38,7 @@ const NEEDED: ABI = ABI::V3;
 /// Files and calls that are refused from [`Jail::enter`] on.
 pub struct Jail {
     files: Option<RulesetCreated>,
-    calls: [BpfProgram; 2],
+    calls: [BpfProgram; 3],
 }
 
 /// Tries all of it on a thread that then ends, because both restrict the thread that calls them.
@@ -67,10 +67,23 @@ impl Jail {
         let files = self.files.take().ok_or_else(refused)?;
         // An error of landlock's, which would say more, might allocate.
         files.restrict_self().map_err(|_| refused())?;
-        let [first, last] = &mut self.calls;
-        calls::allow_own_signals(first);
-        apply_filter(first).map_err(|_| refused())?;
-        apply_filter(last).map_err(|_| refused())
+        calls::allow_own_signals(&mut self.calls[0]);
+        let each = self.calls.iter();
+        each.map(|filter| apply_filter(filter).map_err(|_| refused()))
+            .collect()
+    }
+}
+
+/// What a kernel or a container says that lets no process restrict itself. In a sandbox, the same call has succeeded before.
+const NONE: [i32; 4] = [libc::EINVAL, libc::ENOSYS, libc::EPERM, libc::EACCES];
+
+/// Refuses to become another program, for all threads of this process.
+pub fn stay_this_program() -> io::Result<()> {
+    let filter = calls::programs().map_err(io::Error::other)?;
+    let is_none = |e: &io::Error| e.raw_os_error().is_some_and(|e| NONE.contains(&e));
+    match apply_filter_all_threads(&filter) {
+        Err(seccompiler::Error::Prctl(e) | seccompiler::Error::Seccomp(e)) if is_none(&e) => Ok(()),
+        applied => applied.map_err(io::Error::other),
     }
 }
 

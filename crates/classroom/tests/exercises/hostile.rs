@@ -259,6 +259,8 @@ fn no_process_and_no_connection_is_made() {
         "std::net::UdpSocket::bind(\"127.0.0.1:0\").unwrap();".into(),
         "std::process::Command::new(\"sleep\").arg(\"300\").spawn().unwrap();".into(),
         "loop { std::process::Command::new(std::env::current_exe()?).spawn().unwrap(); }".into(),
+        // In another program, it could make any system call.
+        "panic!(\"{}\", std::os::unix::process::CommandExt::exec(&mut std::process::Command::new(\"true\")).kind());".replace("{}", "{:?}"),
     ] {
         let failure = failure(&line);
         assert_eq!(failure.by, Part::Crash, "{line}: {}", failure.line);

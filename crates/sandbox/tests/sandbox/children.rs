@@ -26,6 +26,9 @@ const PROGRAMS: &[(&str, fn())] = &[
     ("becomes_another", becomes_another),
     ("changes_a_mode", changes_a_mode),
     ("makes_calls", makes_calls),
+    #[cfg(target_os = "linux")]
+    ("reaches_others_by_a_file", reaches_others_by_a_file),
+    ("stays_this_program", stays_this_program),
     ("aborts", || std::process::abort()),
 ];
 
@@ -139,6 +142,43 @@ fn changes_a_mode() {
     println!("time: {:?}", time.map_err(|e| e.kind()));
     let owner = std::os::unix::fs::chown(given(), Some(0), Some(0));
     println!("owner: {:?}", owner.map_err(|e| e.kind()));
+}
+
+/// Sets an attribute of a file that it can only read, and keeps others from it.
+#[cfg(target_os = "linux")]
+fn reaches_others_by_a_file() {
+    use std::os::fd::AsRawFd;
+    // FS_IOC_SETFLAGS: "no dump"; FS_IOC_FSSETXATTR.
+    let attributes = [0x4008_6602u64, 0x401c_5820];
+    let file = fs::File::open(given()).unwrap();
+    let folder = fs::File::open(std::path::Path::new(&given()).parent().unwrap()).unwrap();
+    let (file, folder) = (file.as_raw_fd(), folder.as_raw_fd());
+    let flags = [0x40u64; 4];
+    let error = |made: i32| {
+        let error = std::io::Error::last_os_error().raw_os_error();
+        if made == -1 { error } else { None }.unwrap_or(0)
+    };
+    for command in attributes {
+        // SAFETY: the kernel reads at most 28 bytes of the 32.
+        let made = unsafe { libc::ioctl(file, command as _, flags.as_ptr()) };
+        println!("attribute: {}", error(made));
+    }
+    // SAFETY: fcntl reads numbers.
+    let made = unsafe { libc::fcntl(file, libc::F_SETLEASE, libc::F_RDLCK) };
+    println!("lease: {}", error(made));
+    // SAFETY: as before.
+    let made = unsafe { libc::fcntl(folder, libc::F_NOTIFY, 1) };
+    println!("notice: {}", error(made));
+    // SAFETY: isatty reads a number; stdout is a pipe, which is no error of a filter.
+    let terminal = unsafe { libc::isatty(1) };
+    println!("terminal: {}", error(terminal - 1));
+}
+
+/// Becomes no other program, from this thread and another, as a submission after its start.
+fn stays_this_program() {
+    sandbox::stay_this_program().unwrap();
+    let other = || Command::new("true").exec().kind();
+    println!("{:?} {:?}", thread::spawn(other).join().unwrap(), other());
 }
 
 /// Makes the calls whose numbers are given, with the process that started this one as their arguments.

@@ -92,6 +92,31 @@ fn no_mode_time_or_owner_changes() {
     assert_eq!(before.modified().unwrap(), after.modified().unwrap());
 }
 
+/// Attributes, leases and notices take a right to read.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_is_only_read_stays_free_for_others() {
+    if !is_available("a submission that sets attributes or leases") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("another's.rs");
+    fs::write(&file, "kept").unwrap();
+    for limits in [limits(), limits().processes(64)] {
+        let reaches = child("reaches_others_by_a_file", &file);
+        let said = said(&run(reaches, &limits.readable(folder.path())));
+        let refused = libc::EPERM;
+        for what in ["attribute", "lease", "notice"] {
+            let is_it = |line: &&str| line.ends_with(&format!("{what}: {refused}"));
+            let expected = if what == "attribute" { 2 } else { 1 };
+            assert_eq!(said.lines().filter(is_it).count(), expected, "{said}");
+        }
+        // What programs ask of their streams goes through.
+        let answer = format!("terminal: {}", libc::ENOTTY);
+        assert!(said.contains(&answer), "{said}");
+    }
+}
+
 #[test]
 fn nothing_connects() {
     if !is_available("a submission's network") {

@@ -125,6 +125,18 @@ fn a_program_ends_with_the_one_that_started_it() {
     }
 }
 
+/// A compiler becomes another program, and a submission does not: that could make calls that safe code cannot.
+#[test]
+fn a_program_that_stays_itself_becomes_no_other() {
+    if is_available("a submission that becomes another program") {
+        let said = said(&run(child("stays_this_program", ""), &limits()));
+        let refused = "PermissionDenied PermissionDenied";
+        assert!(said.contains(refused), "{said}");
+        let becomes = run(shell("exec echo another"), &limits());
+        assert_eq!(becomes.stdout.text(), "another\n");
+    }
+}
+
 /// Priorities, shared memory, signals and the promise to end with this process.
 #[cfg(target_os = "linux")]
 #[test]
@@ -145,6 +157,11 @@ fn calls_that_reach_others_are_refused() {
         libc::SYS_tgkill,
         libc::SYS_rt_sigqueueinfo,
         libc::SYS_setxattr,
+        // `ptrace` and `getpid` of the x32 ABI.
+        #[cfg(target_arch = "x86_64")]
+        0x4000_0209,
+        #[cfg(target_arch = "x86_64")]
+        0x4000_0027,
     ];
     let numbers: Vec<String> = calls.iter().map(ToString::to_string).collect();
     let said = said(&run(child("makes_calls", numbers.join(" ")), &limits()));
