@@ -3,6 +3,7 @@
 mod calls;
 
 use std::io;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 use landlock::{
@@ -13,12 +14,11 @@ use seccompiler::{BpfProgram, apply_filter, apply_filter_all_threads};
 
 use crate::{Limits, Reason};
 
-/// Programs, libraries and their settings, where they exist.
+/// Libraries and their settings, where they exist.
 ///
-/// From `/etc`, only the loader's settings and the links to compilers: passwords and keys are there, too.
-const SYSTEM: [&str; 13] = [
-    "/bin",
-    "/etc/alternatives",
+/// From `/etc`, only the loader's settings and the links to compilers: passwords and keys are there, too. In the rest of
+/// `/usr`, images of containers keep a user's files: `/usr/src`, `/usr/local/cargo`.
+const LIBRARIES: [&str; 15] = [
     "/etc/ld.so.cache",
     "/etc/ld.so.conf",
     "/etc/ld.so.conf.d",
@@ -27,10 +27,58 @@ const SYSTEM: [&str; 13] = [
     "/lib32",
     "/lib64",
     "/nix/store",
-    "/usr",
+    "/usr/lib",
+    "/usr/lib32",
+    "/usr/lib64",
+    "/usr/local/lib",
+    "/usr/local/lib64",
     "/dev/urandom",
     "/dev/zero",
 ];
+
+/// What a compiler and its linker need in addition.
+const COMPILERS: [&str; 8] = [
+    "/bin",
+    "/etc/alternatives",
+    "/usr/bin",
+    "/usr/include",
+    "/usr/libexec",
+    "/usr/local/bin",
+    "/usr/local/include",
+    "/usr/local/libexec",
+];
+
+/// The folders and files that a program may always read, and a compiler if it `compiles`.
+fn system(compiles: bool) -> Vec<PathBuf> {
+    let compilers: &[&str] = if compiles { &COMPILERS } else { &[] };
+    let mut all: Vec<PathBuf> = LIBRARIES
+        .iter()
+        .chain(compilers)
+        .map(PathBuf::from)
+        .collect();
+    if compiles {
+        // A linker's own folder, such as `/usr/x86_64-alpine-linux-musl`.
+        let of_usr = std::fs::read_dir("/usr").into_iter().flatten().flatten();
+        let of_target =
+            of_usr.filter(|entry| entry.file_name().to_string_lossy().contains("-linux-"));
+        all.extend(of_target.map(|entry| entry.path()));
+    }
+    all
+}
+
+/// The folder among them that `path` lies in, whether it exists or not.
+pub fn always_readable(path: &Path) -> Option<PathBuf> {
+    let path = std::path::absolute(path).ok()?;
+    let whole = path
+        .ancestors()
+        .find_map(|there| there.canonicalize().ok())?;
+    let is_in = |folder: &PathBuf| {
+        folder
+            .canonicalize()
+            .is_ok_and(|folder| whole.starts_with(folder))
+    };
+    system(true).into_iter().find(is_in)
+}
 
 /// The first version that also restricts truncation.
 const NEEDED: ABI = ABI::V3;
@@ -114,7 +162,7 @@ fn files(limits: &Limits) -> io::Result<RulesetCreated> {
     let mut ruleset = handled
         .create()
         .map_err(missing)?
-        .add_rules(path_beneath_rules(SYSTEM, read))
+        .add_rules(path_beneath_rules(system(limits.processes > 0), read))
         .and_then(|ruleset| {
             let null = path_beneath_rules(["/dev/null"], read | AccessFs::WriteFile);
             ruleset.add_rules(null)

@@ -198,7 +198,7 @@ fn makes_calls() {
 
 /// Starts a program in a sandbox of its own, and ends without waiting for it.
 fn leaves_a_program() {
-    let limits = sandbox::Limits::new(Duration::from_secs(1000)).readable(super::this());
+    let limits = super::with_programs(sandbox::Limits::new(Duration::from_secs(1000)));
     let mut command = super::child(&given(), "");
     if given() == "sleep" {
         command = Command::new("sleep");

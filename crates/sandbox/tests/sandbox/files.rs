@@ -34,6 +34,10 @@ fn only_what_is_listed_is_read() {
         "/root",
         "/home",
         "/dev/sda",
+        "/usr",
+        "/usr/src",
+        "/usr/local/cargo",
+        "/usr/share",
         "/",
     ] {
         if Path::new(hidden).exists() {
@@ -90,6 +94,27 @@ fn no_mode_time_or_owner_changes() {
     let after = fs::metadata(&file).unwrap();
     assert_eq!(before.permissions(), after.permissions());
     assert_eq!(before.modified().unwrap(), after.modified().unwrap());
+}
+
+/// An image of a container keeps a clone in `/usr/src`; a compiler reads programs and headers, and not that.
+#[test]
+fn of_usr_only_what_a_program_needs_is_read() {
+    if !is_available("files of the system that a submission reads") {
+        return;
+    }
+    let lists = |folder: &str, limits| {
+        let said = said(&run(child("reads", folder), &limits));
+        said.contains("list: Ok")
+    };
+    let alone = || sandbox::Limits::new(super::LONG).readable(super::this());
+    assert!(lists("/usr/lib", alone()));
+    assert!(!lists("/usr/bin", alone()) && lists("/usr/bin", alone().processes(64)));
+    for folder in ["/usr", "/usr/src", "/usr/local"] {
+        assert!(!lists(folder, alone().processes(64)), "{folder}");
+    }
+    let lies_in = |path| sandbox::always_readable(Path::new(path)).is_some();
+    assert!(lies_in("/usr/lib") && lies_in("/usr/lib/class/ada/01-a.rs"));
+    assert!(!lies_in("/usr/src/class") && !lies_in("/") && !lies_in("no such folder"));
 }
 
 /// Attributes, leases and notices take a right to read.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use sandbox::Limits;
 
-use super::{LONG, child, is_available, limits, run, said, shell};
+use super::{child, is_available, limits, run, said, shell};
 
 /// Whether a process runs; a zombie does not.
 fn runs(id: &str) -> bool {
@@ -177,7 +177,7 @@ fn calls_that_reach_others_are_refused() {
 
 #[test]
 fn a_caller_talks_to_a_program() {
-    let mut running = sandbox::spawn(Command::new("cat"), &Limits::new(LONG)).unwrap();
+    let mut running = sandbox::spawn(Command::new("cat"), &limits()).unwrap();
     let (mut stdin, mut stdout) = (
         running.stdin.take().unwrap(),
         running.stdout.take().unwrap(),
@@ -193,7 +193,7 @@ fn a_caller_talks_to_a_program() {
 
 #[test]
 fn two_programs_talk_to_each_other() {
-    let limits = Limits::new(LONG);
+    let limits = limits();
     let mut first = sandbox::spawn(Command::new("cat"), &limits).unwrap();
     let (stdin, stdout) = (first.stdin.take().unwrap(), first.stdout.take().unwrap());
     let ask = shell("echo question; read answer; echo \"answer: $answer\" >&2");

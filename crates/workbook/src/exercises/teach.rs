@@ -1,7 +1,7 @@
 //! Commands for teachers.
 
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
 use std::thread;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use cli::progress::Progress;
 use data::{BadInput, say};
 
 use super::outputs::Outputs;
-use super::tools::Checker;
+use super::tools::{Checker, private};
 use super::{GradeArgs, Place};
 
 /// Time for a program to start and read the exercises on a busy machine.
@@ -95,7 +95,7 @@ pub fn grade(exercises: &[Exercise], place: &Place, args: &GradeArgs) -> Result<
     let class = Class::read(&args.submissions, exercises)?;
     let outputs = Outputs::new(args, &class)?;
     let wanted = wanted(exercises, args)?;
-    safe(&wanted, args)?;
+    safe(&wanted, args, exercises)?;
     // 32 bits, because some JSON readers have no larger integers.
     let seed = args.seed.unwrap_or_else(|| rand::random::<u32>().into());
     class.not_graded.iter().try_for_each(say)?;
@@ -153,8 +153,9 @@ pub fn grade(exercises: &[Exercise], place: &Place, args: &GradeArgs) -> Result<
     Ok(all.grades.iter().all(|grade| grade.verdict.passed))
 }
 
-/// Refuses to run submissions in Rust without a sandbox, unless the teacher says so.
-fn safe(wanted: &[Exercise], args: &GradeArgs) -> Result<(), BadInput> {
+/// Refuses to run submissions in Rust without a sandbox, unless the teacher says so, and in one that does not hide the
+/// class.
+fn safe(wanted: &[Exercise], args: &GradeArgs, all: &[Exercise]) -> Result<(), BadInput> {
     let runs = wanted.iter().any(|e| e.language == Language::Rust);
     match sandbox::available() {
         Err(reason) if runs && !args.unsandboxed => {
@@ -166,6 +167,14 @@ fn safe(wanted: &[Exercise], args: &GradeArgs) -> Result<(), BadInput> {
             // Once; what each check says about it is not shown.
             sandbox::warn_once();
             Ok(())
+        }
+        Ok(()) if runs => {
+            let outputs = [&args.json, &args.csv, &args.junit].into_iter().flatten();
+            let own = outputs.chain([&args.submissions]);
+            private(
+                own.chain(all.iter().map(|e| &e.folder))
+                    .map(PathBuf::as_path),
+            )
         }
         _ => Ok(()),
     }
