@@ -47,9 +47,9 @@ pub struct Rustc {
 }
 
 impl Rustc {
-    /// Maximum time of a check.
+    /// Maximum time of a check: the submission is compiled as a library, then as a program.
     pub fn longest(&self) -> Duration {
-        TO_COMPILE + self.limit + trial::TO_JUDGE
+        2 * TO_COMPILE + self.limit + trial::TO_JUDGE
     }
 
     /// Compiles and runs the submission `text` of the file `path`.
@@ -192,7 +192,18 @@ fn new_folder(folder: &Path, name: &str) -> Result<std::path::PathBuf, BadInput>
 
 #[cfg(test)]
 mod tests {
-    use super::without_number;
+    use std::time::Duration;
+
+    use super::{Rustc, TO_COMPILE, trial, without_number};
+
+    #[test]
+    fn a_check_has_time_for_each_of_its_programs() {
+        let limit = Duration::from_secs(10);
+        let cargo = vec![];
+        // Each compilation that ends just in time, a run and its check.
+        let needed = TO_COMPILE + TO_COMPILE + limit + trial::TO_JUDGE;
+        assert!(Rustc { limit, cargo }.longest() >= needed);
+    }
 
     #[test]
     fn a_threads_number_is_left_out() {

@@ -21,7 +21,7 @@ use super::tools::{Checker, private};
 use super::{GradeArgs, Place};
 
 /// Time for a program to start and read the exercises on a busy machine.
-const TO_START: Duration = Duration::from_secs(2);
+const TO_START: Duration = Duration::from_secs(5);
 
 /// Address space that NVRTC, the simulator and this program share: a check needs a tenth.
 const TO_COMPILE_CUDA: u64 = 4 << 30;
@@ -271,8 +271,7 @@ fn in_a_process(
         command.envs([("RUST_BACKTRACE", "0"), ("RUST_LIB_BACKTRACE", "0")]);
         let ended = process::run(command, longest, "")?;
         let Some(status) = ended.status else {
-            let what = format!("expected it to end within {limit} s, found it still running");
-            return Ok(Err::<(), _>(Failure::new(Part::Time, file.display(), what)).into());
+            return Ok(Err::<(), _>(too_long(exercise, file, longest)).into());
         };
         let last = ended.stdout.lines().last().unwrap_or_default();
         Ok(serde_json::from_str(last).unwrap_or_else(|_| {
@@ -284,6 +283,18 @@ fn in_a_process(
         }))
     };
     run().unwrap_or_else(|error| Verdict::unchecked(&format!("{error:#}")))
+}
+
+/// The failure of a check that had to be killed, which has limits of its own for each of its steps.
+fn too_long(exercise: &Exercise, file: &Path, longest: Duration) -> Failure {
+    let steps = match exercise.language {
+        Language::Rust => "two compilations, a run and its check",
+        Language::Cuda => "a compilation and the simulated launches",
+        Language::Ptx => "the simulated launches",
+    };
+    let longest = longest.as_secs();
+    let what = format!("expected {steps} to end within {longest} s, found no end");
+    Failure::new(Part::Time, file.display(), what)
 }
 
 /// Checks one submission and prints the verdict. Stops when the input ends, because then nobody waits for the
