@@ -80,6 +80,10 @@ impl Exercise {
             let expected = "solution.ptx, .cu or .rs, or a starter";
             return Err(BadInput::new(folder.display(), expected, "none"));
         };
+        if language != Language::Rust && spec.kernels.is_empty() {
+            let bad = BadInput::new("[[kernel]]", "a kernel to check", "none");
+            return Err(in_file(&file, bad));
+        }
         let text = text(&path)?;
         let (starter, solution) = if has_solution {
             let faults = toml::<WrongFile>(&folder.join("wrong.toml"))?.starter;
@@ -88,6 +92,15 @@ impl Exercise {
         } else {
             (text, None)
         };
+        if source::regions(&starter).is_empty() {
+            let expected = "a region, `// REGION: NAME` to `// END`";
+            return Err(BadInput::new(path.display(), expected, "none"));
+        }
+        let mut entries = spec.kernels.iter().map(|kernel| &kernel.entry);
+        if let Some(entry) = entries.find(|entry| !has_kernel(&starter, entry)) {
+            let expected = "a kernel of the starter";
+            return Err(in_file(&file, BadInput::new("entry", expected, entry)));
+        }
         Ok(Self {
             id: folder
                 .file_name()
@@ -178,6 +191,11 @@ pub fn all(root: &Path) -> Result<Vec<Exercise>, BadInput> {
         .map(|f| Exercise::read(&f))
         .collect::<Result<_, _>>()?;
     exercises.sort_by(|a, b| a.id.cmp(&b.id));
+    if let Some([one, other]) = exercises.array_windows().find(|[a, b]| a.id == b.id) {
+        let expected = "a folder with a name of its own, because submissions have that name";
+        let found = format!("{}, too", one.folder.display());
+        return Err(BadInput::new(other.folder.display(), expected, found));
+    }
     if exercises.is_empty() {
         Err(BadInput::new(root.display(), FOLDERS, "none"))
     } else {
@@ -190,6 +208,14 @@ const FOLDERS: &str = "folders of exercises";
 /// Whether an error of [`all`] says that the folder has no exercises, as in an archive without them.
 pub fn are_missing(bad: &BadInput) -> bool {
     bad.expected == FOLDERS
+}
+
+/// Whether a text defines a kernel: its name stands before a parenthesis.
+fn has_kernel(text: &str, name: &str) -> bool {
+    text.match_indices(name).any(|(at, _)| {
+        let (before, after) = (&text[..at], &text[at + name.len()..]);
+        before.ends_with(char::is_whitespace) && after.trim_start().starts_with('(')
+    })
 }
 
 /// Finds an exercise by `09`, `9`, `row-sum`, `09-row-sum`, `09-row-sum.ptx` or the path of such a file,
@@ -300,6 +326,42 @@ mod tests {
                 "output: expected the index of one of",
             ),
             (
+                "output = 1",
+                "output = 0",
+                "output: expected the index of an argument with `poison`",
+            ),
+            (
+                "output = 1",
+                "output = 2",
+                "output: expected the index of an argument with `poison`",
+            ),
+            (
+                "entry = \"row_sum\"",
+                "entry = \"rows\"",
+                "entry: expected a kernel of the starter, found rows",
+            ),
+            (
+                "/ rows / 4",
+                "/ rows / 0",
+                "formula `op:bar.sync / rows / 0`: expected finite numbers",
+            ),
+            ("/ rows / 4", "/ rows * nan", "found nan"),
+            (
+                "--block 128",
+                "--block 128 --arg u32:1",
+                "launch: expected only --grid, --block and --smem",
+            ),
+            (
+                "counted = { rows = 4",
+                "counted = { rows = 0",
+                "and a division by none that is 0, found rows",
+            ),
+            (
+                "at_most = 8",
+                "at_most = 4\nat_least = 5",
+                "at_least: expected at most 4, found 5",
+            ),
+            (
                 "tolerance = ",
                 "tolerance = nan #",
                 "tolerance: expected a number from 0 on, found NaN",
@@ -345,8 +407,68 @@ mod tests {
         }
     }
 
+    /// Each of these would let every submission pass, or none.
     #[test]
-    fn an_oracle_that_does_not_fit_is_an_error() {
+    fn an_exercise_has_a_region_a_kernel_and_a_name_of_its_own() {
+        let root = tempfile::tempdir().unwrap();
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../exercises/2-ptx/09-row-sum");
+        let [one, other] = ["1-a", "2-b"].map(|topic| root.path().join(topic).join("09-row-sum"));
+        let copy = |to: &Path| {
+            fs::create_dir_all(to).unwrap();
+            for file in ["exercise.toml", "page.md"] {
+                fs::copy(from.join(file), to.join(file)).unwrap();
+            }
+            let starter = Exercise::read(&from).unwrap().starter;
+            fs::write(to.join("starter.ptx"), starter).unwrap();
+        };
+        copy(&one);
+        assert_eq!(all(root.path()).unwrap().len(), 1);
+        copy(&other);
+        let twice = all(root.path()).unwrap_err().to_string();
+        assert!(twice.contains("2-b/09-row-sum: expected a folder with a name of its own"));
+        let [starter, spec] = ["starter.ptx", "exercise.toml"].map(|file| other.join(file));
+        let text = fs::read_to_string(&starter).unwrap();
+        fs::write(&starter, text.replace("REGION", "PART")).unwrap();
+        let open = Exercise::read(&other).unwrap_err().to_string();
+        assert!(open.contains("starter.ptx: expected a region"), "{open}");
+        fs::write(&starter, text).unwrap();
+        let text = fs::read_to_string(&spec).unwrap();
+        let (head, _) = text.split_once("[[kernel]]").unwrap();
+        fs::write(&spec, head).unwrap();
+        let none = Exercise::read(&other).unwrap_err().to_string();
+        assert!(
+            none.contains("[[kernel]]: expected a kernel to check"),
+            "{none}"
+        );
+    }
+
+    #[test]
+    fn a_launch_that_the_exercise_fixes_is_not_the_learners() {
+        for (replace, with, expected) in [
+            (
+                "--block 128",
+                "--block 0",
+                "block: expected 1 to 1024 threads, found 0",
+            ),
+            ("--block 128", "--block 100000", "block: expected 1 to 1024"),
+            (
+                "{rows} --block",
+                "2147483647 --block",
+                "grid: expected 1 to",
+            ),
+            (", \"u32:{columns}\"]", "]", "arguments: expected 3"),
+        ] {
+            let exercise = read_with(replace, with).unwrap();
+            let bad = checked(&exercise).unwrap_err().to_string();
+            assert!(
+                bad.contains("exercise.toml: ") && bad.contains(expected),
+                "{bad}"
+            );
+        }
+    }
+
+    /// Checks the exercise's solution.
+    fn checked(exercise: &Exercise) -> crate::Outcome {
         use crate::check::{Tools, check};
         use crate::{Failure, Rustc};
         let folder = tempfile::tempdir().unwrap();
@@ -361,14 +483,16 @@ mod tests {
             cuda: &no_cuda,
             rust,
         };
+        let file = folder.path().join(exercise.file());
+        fs::write(&file, exercise.solution.as_deref().unwrap()).unwrap();
+        check(exercise, &file, &tools, 1, None)
+    }
+
+    #[test]
+    fn an_oracle_that_does_not_fit_is_an_error() {
         for oracle in ["transpose", "layer_norm", "rope", "axpy"] {
             let exercise = read_with("oracle = \"row_sum\"", &format!("oracle = {oracle:?}"));
-            let exercise = exercise.unwrap();
-            let file = folder.path().join(exercise.file());
-            fs::write(&file, exercise.solution.as_deref().unwrap()).unwrap();
-            let bad = check(&exercise, &file, &tools, 1, None)
-                .unwrap_err()
-                .to_string();
+            let bad = checked(&exercise.unwrap()).unwrap_err().to_string();
             let expected = format!("expected arguments and sizes of the oracle `{oracle}`");
             assert!(
                 bad.contains("exercise.toml: ") && bad.contains(&expected),

@@ -246,6 +246,26 @@ fn no_secret_is_in_the_environment() {
     assert!(notes.iter().all(|note| !note.contains("printed")));
 }
 
+/// The check is the teacher's: that it panics is no fault of a submission, which gets no verdict.
+#[test]
+fn a_check_that_panics_fails_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let exercise = named("swiglu");
+    let calls = exercise.folder.join("calls.rs");
+    fs::copy(calls, folder.path().join("calls.rs")).unwrap();
+    let check = "use exercise::{Fresh, Submission, Verdict};
+        pub fn check(_: &mut Fresh, _: &mut Submission) -> Verdict { panic!(\"no inputs\") }";
+    fs::write(folder.path().join("check.rs"), check).unwrap();
+    let broken = Exercise {
+        folder: folder.path().to_owned(),
+        ..exercise.clone()
+    };
+    let bad = Desk::new().check(&broken, "panics", solution(&exercise));
+    let bad = bad.unwrap_err().to_string();
+    let found = "check.rs: expected a verdict, found panicked at ";
+    assert!(bad.contains(found) && bad.ends_with("no inputs"), "{bad}");
+}
+
 #[test]
 fn no_process_and_no_connection_is_made() {
     if !has_sandbox("processes and connections of a submission of an exercise") {
