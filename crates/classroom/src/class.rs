@@ -18,6 +18,7 @@ use crate::grade::{Grade, Verdict};
 use crate::handout;
 use crate::learner::{PROGRESS, Progress};
 use crate::printed::printable;
+use crate::spec::HINTS;
 pub use files::{Entries, files_below};
 pub use names::distinct;
 use names::{is_archive, looks_like_one, meant, name_of};
@@ -251,9 +252,13 @@ impl Student {
             verdict,
             seed,
             seconds: start.elapsed().as_secs_f64(),
-            hints_used: progress
-                .as_ref()
-                .map(|kept| kept.hints.get(&exercise.id).copied().unwrap_or(0)),
+            hints_used: progress.as_ref().map(|kept| {
+                kept.hints
+                    .get(&exercise.id)
+                    .copied()
+                    .unwrap_or(0)
+                    .min(HINTS)
+            }),
             first_prediction: progress.and_then(|mut kept| kept.predictions.remove(&exercise.id)),
         }
     }
@@ -271,7 +276,11 @@ impl Student {
     /// The verdict on a missing submission, with a file that may be meant.
     fn missing(&self, exercise: &Exercise) -> Verdict {
         let found = match self.near(exercise) {
-            Some(file) => format!("only {}", file.display()),
+            Some(file) => {
+                let aside = self.aside.iter().find(|(path, _)| path == file);
+                let why = aside.map_or(String::new(), |(_, why)| format!(" ({why})"));
+                format!("only {}{why}", file.display())
+            }
             None => "none".into(),
         };
         let place = self.folder.join(exercise.file());

@@ -393,6 +393,11 @@ mod tests {
             ),
             ("title", "tittle", "unknown field `tittle`"),
             (
+                "title = \"",
+                "title = \"\\u001b[2J\\n",
+                "title: expected one line without control characters",
+            ),
+            (
                 "hints = [",
                 "hints = [\"a fourth\",",
                 "hints: expected three, or none, found 4",

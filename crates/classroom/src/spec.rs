@@ -7,10 +7,14 @@ use data::BadInput;
 use serde::{Deserialize, Serialize};
 
 use crate::oracles;
+use crate::printed::printable;
 use crate::source::Edit;
 
 /// Names and sizes of a launch: rows = 3, columns = 100.
 pub type Sizes = BTreeMap<String, u64>;
+
+/// Number of hints of an exercise that has any.
+pub const HINTS: usize = 3;
 
 /// The learner's task in an exercise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
@@ -110,7 +114,18 @@ impl Spec {
     /// # Errors
     /// The first value that no exercise can have.
     pub fn check(&self) -> Result<(), BadInput> {
-        if ![0, 3].contains(&self.hints.len()) {
+        for (key, text) in [
+            ("title", &self.title),
+            ("chapter", &self.chapter),
+            ("objective", &self.objective),
+        ] {
+            let printable = printable(text);
+            if printable != *text {
+                let expected = "one line without control characters";
+                return Err(BadInput::new(key, expected, format!("`{printable}`")));
+            }
+        }
+        if ![0, HINTS].contains(&self.hints.len()) {
             return Err(BadInput::new("hints", "three, or none", self.hints.len()));
         }
         for kernel in &self.kernels {

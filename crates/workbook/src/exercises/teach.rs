@@ -93,7 +93,7 @@ fn only(all: &[Exercise], name: &str, session: Option<u8>) -> Result<Exercise, B
 /// Grades every submission in a separate process; returns whether all passed.
 pub fn grade(exercises: &[Exercise], place: &Place, args: &GradeArgs) -> Result<bool> {
     let class = Class::read(&args.submissions, exercises)?;
-    let outputs = Outputs::new(args, &class)?;
+    let outputs = Outputs::new(args, &class, exercises)?;
     let wanted = wanted(exercises, args)?;
     safe(&wanted, args, exercises)?;
     // 32 bits, because some JSON readers have no larger integers.

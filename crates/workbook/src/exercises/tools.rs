@@ -75,7 +75,9 @@ pub fn private<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Result<(), BadI
         .iter()
         .flat_map(|home| tokens.map(|name| home.join(name)));
     let tokens: Vec<PathBuf> = tokens.filter(|file| file.is_file()).collect();
-    for path in paths.into_iter().chain(tokens.iter().map(PathBuf::as_path)) {
+    let mut all: Vec<&Path> = paths.into_iter().collect();
+    all.extend(tokens.iter().map(PathBuf::as_path));
+    for path in all {
         if let Some(folder) = sandbox::always_readable(path) {
             let expected = "a place that no submission can read (copy it to another)";
             let found = format!(
