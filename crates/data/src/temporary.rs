@@ -106,7 +106,7 @@ fn is_of_one_user(_: &Metadata, _: &Metadata) -> bool {
 fn remove(folder: &Path) -> io::Result<()> {
     clear(folder)?;
     match fs::remove_file(folder.join(LOCK)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => fs::remove_dir(folder),
     }
 }

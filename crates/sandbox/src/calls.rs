@@ -151,18 +151,16 @@ const REACHING: [i32; 4] = [
     libc::F_NOTIFY,
 ];
 
-/// `TCGETS2`, which newer versions of libc take for `isatty`.
-const TCGETS2: u64 = 0x802c_542a;
-
-/// Commands of ioctl that programs need. Others set attributes of a file that is only readable, and there is no full list.
+/// Commands of ioctl that programs need, by number, because libc's types differ. Others set attributes of a file that is only
+/// readable, and there is no full list.
 const DEVICES: [u64; 7] = [
-    libc::TCGETS as u64,
-    TCGETS2,
-    libc::TIOCGWINSZ as u64,
-    libc::FIONREAD as u64,
-    libc::FIONBIO as u64,
-    libc::FIOCLEX as u64,
-    libc::FIONCLEX as u64,
+    0x5401,      // TCGETS
+    0x802c_542a, // TCGETS2, which newer versions of libc take for `isatty`
+    0x5413,      // TIOCGWINSZ
+    0x541b,      // FIONREAD
+    0x5421,      // FIONBIO
+    0x5450,      // FIONCLEX
+    0x5451,      // FIOCLEX
 ];
 
 /// Stands in a filter for the number of the process that it is for, which is known after the fork.

@@ -116,9 +116,8 @@ impl Jail {
         // An error of landlock's, which would say more, might allocate.
         files.restrict_self().map_err(|_| refused())?;
         calls::allow_own_signals(&mut self.calls[0]);
-        let each = self.calls.iter();
-        each.map(|filter| apply_filter(filter).map_err(|_| refused()))
-            .collect()
+        let mut each = self.calls.iter();
+        each.try_for_each(|filter| apply_filter(filter).map_err(|_| refused()))
     }
 }
 

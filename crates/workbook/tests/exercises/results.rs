@@ -60,7 +60,7 @@ fn no_output_is_a_submission() {
 #[test]
 fn no_output_is_a_file_of_an_exercise() {
     let folder = Folder::new();
-    folder.run(&["handout", "out", "--session", "2"]).ended(0);
+    folder.run(&["handout", "out", "--session", "1"]).ended(0);
     submit(
         &folder,
         "class/eve",
