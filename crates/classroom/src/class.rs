@@ -29,7 +29,7 @@ pub const OWN_FOLDER: &str = "my-exercises";
 /// Maximum depth at which a student's folders are searched.
 const DEEPEST: usize = 6;
 
-/// Maximum number of a student's files that are named when they are not graded. The others are counted.
+/// Maximum number of a student's files that are named when they are not graded.
 const LISTED: usize = 20;
 
 /// Maximum number of a student's files whose names are compared with those of the exercises.
@@ -197,8 +197,7 @@ impl Student {
         self.files.iter().find(is_it).map(PathBuf::as_path)
     }
 
-    /// Lists files that look like submissions but are none, or are not the first of their name; the last entry counts those
-    /// that are not listed.
+    /// Lists files that look like submissions but are none, or are not the first of their name; the last entry counts the rest.
     fn unused(&self, exercises: &[Exercise]) -> Vec<NotGraded> {
         let taken: Vec<&Path> = exercises
             .iter()

@@ -7,7 +7,6 @@ use data::BadInput;
 use serde::{Deserialize, Serialize};
 
 use crate::oracles;
-use crate::printed::printable;
 use crate::source::Edit;
 
 /// Names and sizes of a launch: rows = 3, columns = 100.
@@ -114,17 +113,6 @@ impl Spec {
     /// # Errors
     /// The first value that no exercise can have.
     pub fn check(&self) -> Result<(), BadInput> {
-        for (key, text) in [
-            ("title", &self.title),
-            ("chapter", &self.chapter),
-            ("objective", &self.objective),
-        ] {
-            let printable = printable(text);
-            if printable != *text {
-                let expected = "one line without control characters";
-                return Err(BadInput::new(key, expected, format!("`{printable}`")));
-            }
-        }
         if ![0, HINTS].contains(&self.hints.len()) {
             return Err(BadInput::new("hints", "three, or none", self.hints.len()));
         }
@@ -143,7 +131,7 @@ impl Spec {
                 return Err(BadInput::new(of("output"), expected, kernel.output));
             }
             if kernel.launch.contains("--arg") || kernel.launch.contains("--entry") {
-                let expected = "only --grid, --block and --smem (`entry` and `args` have the rest)";
+                let expected = "only --grid, --block and --smem";
                 return Err(BadInput::new(of("launch"), expected, &kernel.launch));
             }
             let output = &kernel.args[kernel.output];

@@ -229,25 +229,17 @@ mod tests {
     #[test]
     fn a_folder_without_a_lock_is_removed_when_it_is_old() {
         let parent = tempfile::tempdir().unwrap();
-        let [old, young] = ["old", "young"].map(|name| parent.path().join(format!("{NAME}{name}")));
-        for folder in [&old, &young] {
-            fs::create_dir_all(folder.join("files/inner")).unwrap();
+        let folders = ["old", "young"].map(|name| parent.path().join(format!("{NAME}{name}")));
+        let [old, young] = folders.each_ref();
+        for folder in &folders {
+            fs::create_dir_all(folder.join("files/a")).unwrap();
         }
+        fs::write(young.join(LOCK), "").unwrap();
+        clear(young).unwrap();
+        assert!(young.join(LOCK).is_file() && !young.join("files").exists());
         let before = std::time::SystemTime::now() - 2 * YOUNG;
-        File::open(&old).unwrap().set_modified(before).unwrap();
+        File::open(old).unwrap().set_modified(before).unwrap();
         Temporary::new(parent.path()).unwrap();
         assert!(!old.exists() && young.is_dir());
-    }
-
-    #[test]
-    fn the_lock_is_removed_last() {
-        let parent = tempfile::tempdir().unwrap();
-        let folder = Temporary::new(parent.path()).unwrap();
-        fs::write(folder.path().join(LOCK), "the learner's").unwrap();
-        let outer = folder.path().parent().unwrap();
-        clear(outer).unwrap();
-        assert!(outer.join(LOCK).is_file() && !folder.path().exists());
-        remove(outer).unwrap();
-        assert!(!outer.exists());
     }
 }

@@ -142,8 +142,7 @@ mod old {
 /// `F_SETOWN_EX` of fcntl.
 const F_SETOWN_EX: i32 = 15;
 
-/// Commands of fcntl that reach others. Another process gets a signal when a file is ready; a lease makes all wait who open
-/// the file to write.
+/// Commands of fcntl that reach others: a process gets a signal, or waits for a file that has a lease.
 const REACHING: [i32; 4] = [
     libc::F_SETOWN,
     F_SETOWN_EX,
@@ -151,11 +150,10 @@ const REACHING: [i32; 4] = [
     libc::F_NOTIFY,
 ];
 
-/// Commands of ioctl that programs need, by number, because libc's types differ. Others set attributes of a file that is only
-/// readable, and there is no full list.
+/// Commands of ioctl that programs need. Others set attributes of a file that is only readable.
 const DEVICES: [u64; 7] = [
     0x5401,      // TCGETS
-    0x802c_542a, // TCGETS2, which newer versions of libc take for `isatty`
+    0x802c_542a, // TCGETS2
     0x5413,      // TIOCGWINSZ
     0x541b,      // FIONREAD
     0x5421,      // FIONBIO
@@ -176,7 +174,7 @@ pub fn allow_own_signals(filter: &mut BpfProgram) {
 /// The bit in the numbers of the x32 ABI. Some of its calls have other numbers than their namesakes.
 const X32: u32 = 0x4000_0000;
 
-/// Refuses all calls of the x32 ABI, which no program here is compiled for.
+/// Refuses all calls of the x32 ABI.
 fn no_x32() -> BpfProgram {
     let step = |code: u32, jf, k| sock_filter {
         code: code as u16,

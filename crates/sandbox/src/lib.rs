@@ -49,7 +49,6 @@ pub use process::limit_own_memory;
 pub use run::{Killed, Outcome, Running, run, spawn, spawn_with};
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
 use std::sync::{Once, OnceLock};
 
 /// Why there is no sandbox on this machine.
@@ -80,13 +79,6 @@ pub fn available() -> Result<(), Reason> {
 /// The system refuses.
 pub fn stay_this_program() -> std::io::Result<()> {
     jail::stay_this_program()
-}
-
-/// The system's folder that `path` lies in and that every compiler in a sandbox reads: no place for what is not public.
-/// `None` where there is no sandbox.
-pub fn always_readable(path: &Path) -> Option<PathBuf> {
-    available().ok()?;
-    jail::always_readable(path)
 }
 
 /// Warns on stderr, once per process, if there is no sandbox.

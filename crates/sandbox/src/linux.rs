@@ -3,7 +3,6 @@
 mod calls;
 
 use std::io;
-use std::path::{Path, PathBuf};
 use std::thread;
 
 use landlock::{
@@ -16,8 +15,8 @@ use crate::{Limits, Reason};
 
 /// Libraries and their settings, where they exist.
 ///
-/// From `/etc`, only the loader's settings and the links to compilers: passwords and keys are there, too. In the rest of
-/// `/usr`, images of containers keep a user's files: `/usr/src`, `/usr/local/cargo`.
+/// From `/etc`, only the loader's settings and the links to compilers: passwords and keys are there, too. Images of
+/// containers keep a user's files in `/usr/src` and `/usr/local/cargo`.
 const LIBRARIES: [&str; 15] = [
     "/etc/ld.so.cache",
     "/etc/ld.so.conf",
@@ -48,36 +47,9 @@ const COMPILERS: [&str; 8] = [
     "/usr/local/libexec",
 ];
 
-/// The folders and files that a program may always read, and a compiler if it `compiles`.
-fn system(compiles: bool) -> Vec<PathBuf> {
-    let compilers: &[&str] = if compiles { &COMPILERS } else { &[] };
-    let mut all: Vec<PathBuf> = LIBRARIES
-        .iter()
-        .chain(compilers)
-        .map(PathBuf::from)
-        .collect();
-    if compiles {
-        // A linker's own folder, such as `/usr/x86_64-alpine-linux-musl`.
-        let of_usr = std::fs::read_dir("/usr").into_iter().flatten().flatten();
-        let of_target =
-            of_usr.filter(|entry| entry.file_name().to_string_lossy().contains("-linux-"));
-        all.extend(of_target.map(|entry| entry.path()));
-    }
-    all
-}
-
-/// The folder among them that `path` lies in, whether it exists or not.
-pub fn always_readable(path: &Path) -> Option<PathBuf> {
-    let path = std::path::absolute(path).ok()?;
-    let whole = path
-        .ancestors()
-        .find_map(|there| there.canonicalize().ok())?;
-    let is_in = |folder: &PathBuf| {
-        folder
-            .canonicalize()
-            .is_ok_and(|folder| whole.starts_with(folder))
-    };
-    system(true).into_iter().find(is_in)
+fn system(compiles: bool) -> impl Iterator<Item = &'static str> {
+    let compilers = COMPILERS.iter().filter(move |_| compiles);
+    LIBRARIES.iter().chain(compilers).copied()
 }
 
 /// The first version that also restricts truncation.
@@ -121,7 +93,7 @@ impl Jail {
     }
 }
 
-/// What a kernel or a container says that lets no process restrict itself. In a sandbox, the same call has succeeded before.
+/// Errors where no process can restrict itself. In a sandbox, the same call has succeeded before.
 const NONE: [i32; 4] = [libc::EINVAL, libc::ENOSYS, libc::EPERM, libc::EACCES];
 
 /// Refuses to become another program, for all threads of this process.

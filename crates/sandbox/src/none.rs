@@ -1,7 +1,6 @@
 //! No sandbox: a system without Landlock and seccomp.
 
 use std::io;
-use std::path::{Path, PathBuf};
 
 use crate::{Limits, Reason};
 
@@ -13,10 +12,6 @@ pub fn available() -> Result<(), Reason> {
 
 pub fn stay_this_program() -> io::Result<()> {
     Ok(())
-}
-
-pub fn always_readable(_: &Path) -> Option<PathBuf> {
-    None
 }
 
 /// Restrictions that a child process applies before the program starts: none here.

@@ -199,9 +199,7 @@ mod tests {
 
     #[test]
     fn a_check_has_time_for_each_of_its_programs() {
-        let limit = Duration::from_secs(10);
-        let cargo = vec![];
-        // Each compilation that ends just in time, a run and its check.
+        let (limit, cargo) = (Duration::from_secs(10), vec![]);
         let needed = TO_COMPILE + TO_COMPILE + limit + trial::TO_JUDGE;
         assert!(Rustc { limit, cargo }.longest() >= needed);
     }

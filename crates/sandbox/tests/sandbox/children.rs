@@ -144,34 +144,28 @@ fn changes_a_mode() {
     println!("owner: {:?}", owner.map_err(|e| e.kind()));
 }
 
-/// Sets an attribute of a file that it can only read, and keeps others from it.
+/// Sets attributes of a file that it can only read, takes a lease, and wants a notice of its folder.
 #[cfg(target_os = "linux")]
 fn reaches_others_by_a_file() {
     use std::os::fd::AsRawFd;
-    // FS_IOC_SETFLAGS: "no dump"; FS_IOC_FSSETXATTR.
-    let attributes = [0x4008_6602u64, 0x401c_5820];
-    let file = fs::File::open(given()).unwrap();
-    let folder = fs::File::open(std::path::Path::new(&given()).parent().unwrap()).unwrap();
-    let (file, folder) = (file.as_raw_fd(), folder.as_raw_fd());
-    let flags = [0x40u64; 4];
+    let path = std::path::PathBuf::from(given());
+    let [file, folder] = [&path, path.parent().unwrap()].map(|path| fs::File::open(path).unwrap());
+    let (file, folder, flags) = (file.as_raw_fd(), folder.as_raw_fd(), [0x40u64; 4]);
     let error = |made: i32| {
         let error = std::io::Error::last_os_error().raw_os_error();
         if made == -1 { error } else { None }.unwrap_or(0)
     };
-    for command in attributes {
-        // SAFETY: the kernel reads at most 28 bytes of the 32.
-        let made = unsafe { libc::ioctl(file, command as _, flags.as_ptr()) };
-        println!("attribute: {}", error(made));
-    }
-    // SAFETY: fcntl reads numbers.
-    let made = unsafe { libc::fcntl(file, libc::F_SETLEASE, libc::F_RDLCK) };
-    println!("lease: {}", error(made));
-    // SAFETY: as before.
-    let made = unsafe { libc::fcntl(folder, libc::F_NOTIFY, 1) };
-    println!("notice: {}", error(made));
-    // SAFETY: isatty reads a number; stdout is a pipe, which is no error of a filter.
-    let terminal = unsafe { libc::isatty(1) };
-    println!("terminal: {}", error(terminal - 1));
+    // SAFETY: the kernel reads at most 28 bytes of the 32 of `flags`, and otherwise numbers. The commands are
+    // FS_IOC_SETFLAGS ("no dump") and FS_IOC_FSSETXATTR.
+    let errors = unsafe {
+        [
+            error(libc::ioctl(file, 0x4008_6602, flags.as_ptr())),
+            error(libc::ioctl(file, 0x401c_5820, flags.as_ptr())),
+            error(libc::fcntl(file, libc::F_SETLEASE, libc::F_RDLCK)),
+            error(libc::fcntl(folder, libc::F_NOTIFY, 1)),
+        ]
+    };
+    println!("refused: {errors:?}");
 }
 
 /// Becomes no other program, from this thread and another, as a submission after its start.

@@ -96,28 +96,21 @@ fn no_mode_time_or_owner_changes() {
     assert_eq!(before.modified().unwrap(), after.modified().unwrap());
 }
 
-/// An image of a container keeps a clone in `/usr/src`; a compiler reads programs and headers, and not that.
+/// An image of a container keeps a clone in `/usr/src`.
 #[test]
 fn of_usr_only_what_a_program_needs_is_read() {
     if !is_available("files of the system that a submission reads") {
         return;
     }
-    let lists = |folder: &str, limits| {
-        let said = said(&run(child("reads", folder), &limits));
-        said.contains("list: Ok")
-    };
     let alone = || sandbox::Limits::new(super::LONG).readable(super::this());
-    assert!(lists("/usr/lib", alone()));
-    assert!(!lists("/usr/bin", alone()) && lists("/usr/bin", alone().processes(64)));
+    let lists = |folder, limits| said(&run(child("reads", folder), &limits)).contains("list: Ok");
+    assert!(lists("/usr/lib", alone()) && !lists("/usr/bin", alone()));
+    assert!(lists("/usr/bin", alone().processes(64)));
     for folder in ["/usr", "/usr/src", "/usr/local"] {
         assert!(!lists(folder, alone().processes(64)), "{folder}");
     }
-    let lies_in = |path| sandbox::always_readable(Path::new(path)).is_some();
-    assert!(lies_in("/usr/lib") && lies_in("/usr/lib/class/ada/01-a.rs"));
-    assert!(!lies_in("/usr/src/class") && !lies_in("/") && !lies_in("no such folder"));
 }
 
-/// Attributes, leases and notices take a right to read.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_file_that_is_only_read_stays_free_for_others() {
@@ -130,15 +123,7 @@ fn a_file_that_is_only_read_stays_free_for_others() {
     for limits in [limits(), limits().processes(64)] {
         let reaches = child("reaches_others_by_a_file", &file);
         let said = said(&run(reaches, &limits.readable(folder.path())));
-        let refused = libc::EPERM;
-        for what in ["attribute", "lease", "notice"] {
-            let is_it = |line: &&str| line.ends_with(&format!("{what}: {refused}"));
-            let expected = if what == "attribute" { 2 } else { 1 };
-            assert_eq!(said.lines().filter(is_it).count(), expected, "{said}");
-        }
-        // What programs ask of their streams goes through.
-        let answer = format!("terminal: {}", libc::ENOTTY);
-        assert!(said.contains(&answer), "{said}");
+        assert!(said.contains("refused: [1, 1, 1, 1]"), "{said}");
     }
 }
 

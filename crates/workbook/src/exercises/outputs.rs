@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use classroom::Exercise;
-use classroom::class::{Class, files_below};
+use classroom::class::Class;
 use classroom::grade::Grades;
 use classroom::junit::junit;
 use cli::files::Output;
@@ -20,8 +19,8 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Checks that they can be written, and that none is another, a submission or a file of an exercise.
-    pub fn new(args: &GradeArgs, class: &Class, exercises: &[Exercise]) -> Result<Self, BadInput> {
+    /// Checks that they can be written, and that none is another or a submission.
+    pub fn new(args: &GradeArgs, class: &Class) -> Result<Self, BadInput> {
         let output = |path: &Option<PathBuf>| path.as_deref().map(Output::new).transpose();
         let all = Self {
             json: output(&args.json)?,
@@ -29,8 +28,7 @@ impl Outputs {
             junit: output(&args.junit)?,
         };
         let each = [&all.json, &all.csv, &all.junit].into_iter().flatten();
-        let of_exercises = exercises.iter().flat_map(|e| files_below(&e.folder, 1));
-        let inputs: Vec<PathBuf> = class.files().chain(of_exercises).collect();
+        let inputs: Vec<PathBuf> = class.files().collect();
         Output::distinct(
             each,
             &inputs.iter().map(PathBuf::as_path).collect::<Vec<_>>(),

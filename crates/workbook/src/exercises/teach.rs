@@ -1,7 +1,7 @@
 //! Commands for teachers.
 
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, exit};
 use std::thread;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use cli::progress::Progress;
 use data::{BadInput, say};
 
 use super::outputs::Outputs;
-use super::tools::{Checker, private};
+use super::tools::Checker;
 use super::{GradeArgs, Place};
 
 /// Time for a program to start and read the exercises on a busy machine.
@@ -93,9 +93,9 @@ fn only(all: &[Exercise], name: &str, session: Option<u8>) -> Result<Exercise, B
 /// Grades every submission in a separate process; returns whether all passed.
 pub fn grade(exercises: &[Exercise], place: &Place, args: &GradeArgs) -> Result<bool> {
     let class = Class::read(&args.submissions, exercises)?;
-    let outputs = Outputs::new(args, &class, exercises)?;
+    let outputs = Outputs::new(args, &class)?;
     let wanted = wanted(exercises, args)?;
-    safe(&wanted, args, exercises)?;
+    safe(&wanted, args)?;
     // 32 bits, because some JSON readers have no larger integers.
     let seed = args.seed.unwrap_or_else(|| rand::random::<u32>().into());
     class.not_graded.iter().try_for_each(say)?;
@@ -153,9 +153,8 @@ pub fn grade(exercises: &[Exercise], place: &Place, args: &GradeArgs) -> Result<
     Ok(all.grades.iter().all(|grade| grade.verdict.passed))
 }
 
-/// Refuses to run submissions in Rust without a sandbox, unless the teacher says so, and in one that does not hide the
-/// class.
-fn safe(wanted: &[Exercise], args: &GradeArgs, all: &[Exercise]) -> Result<(), BadInput> {
+/// Refuses to run submissions in Rust without a sandbox, unless the teacher says so.
+fn safe(wanted: &[Exercise], args: &GradeArgs) -> Result<(), BadInput> {
     let runs = wanted.iter().any(|e| e.language == Language::Rust);
     match sandbox::available() {
         Err(reason) if runs && !args.unsandboxed => {
@@ -167,14 +166,6 @@ fn safe(wanted: &[Exercise], args: &GradeArgs, all: &[Exercise]) -> Result<(), B
             // Once; what each check says about it is not shown.
             sandbox::warn_once();
             Ok(())
-        }
-        Ok(()) if runs => {
-            let outputs = [&args.json, &args.csv, &args.junit].into_iter().flatten();
-            let own = outputs.chain([&args.submissions]);
-            private(
-                own.chain(all.iter().map(|e| &e.folder))
-                    .map(PathBuf::as_path),
-            )
         }
         _ => Ok(()),
     }
@@ -271,7 +262,10 @@ fn in_a_process(
         command.envs([("RUST_BACKTRACE", "0"), ("RUST_LIB_BACKTRACE", "0")]);
         let ended = process::run(command, longest, "")?;
         let Some(status) = ended.status else {
-            return Ok(Err::<(), _>(too_long(exercise, file, longest)).into());
+            let longest = longest.as_secs();
+            let what =
+                format!("expected compilation and check to end within {longest} s, found no end");
+            return Ok(Err::<(), _>(Failure::new(Part::Time, file.display(), what)).into());
         };
         let last = ended.stdout.lines().last().unwrap_or_default();
         Ok(serde_json::from_str(last).unwrap_or_else(|_| {
@@ -283,18 +277,6 @@ fn in_a_process(
         }))
     };
     run().unwrap_or_else(|error| Verdict::unchecked(&format!("{error:#}")))
-}
-
-/// The failure of a check that had to be killed, which has limits of its own for each of its steps.
-fn too_long(exercise: &Exercise, file: &Path, longest: Duration) -> Failure {
-    let steps = match exercise.language {
-        Language::Rust => "two compilations, a run and its check",
-        Language::Cuda => "a compilation and the simulated launches",
-        Language::Ptx => "the simulated launches",
-    };
-    let longest = longest.as_secs();
-    let what = format!("expected {steps} to end within {longest} s, found no end");
-    Failure::new(Part::Time, file.display(), what)
 }
 
 /// Checks one submission and prints the verdict. Stops when the input ends, because then nobody waits for the

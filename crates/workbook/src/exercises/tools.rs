@@ -1,6 +1,6 @@
 //! Compilers for checks.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -61,33 +61,6 @@ impl Checker {
             Language::Ptx | Language::Cuda => self.rust.limit,
         }
     }
-}
-
-/// Checks that no submission that is compiled in a sandbox reads `paths`, or cargo's tokens.
-///
-/// # Errors
-/// One of them lies in a folder of the system that a compiler needs.
-pub fn private<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Result<(), BadInput> {
-    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
-    let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
-    let tokens = ["credentials.toml", "credentials", "config.toml"];
-    let tokens = home
-        .iter()
-        .flat_map(|home| tokens.map(|name| home.join(name)));
-    let tokens: Vec<PathBuf> = tokens.filter(|file| file.is_file()).collect();
-    let mut all: Vec<&Path> = paths.into_iter().collect();
-    all.extend(tokens.iter().map(PathBuf::as_path));
-    for path in all {
-        if let Some(folder) = sandbox::always_readable(path) {
-            let expected = "a place that no submission can read (copy it to another)";
-            let found = format!(
-                "one in {}, which compilers in the sandbox read",
-                folder.display()
-            );
-            return Err(BadInput::new(path.display(), expected, found));
-        }
-    }
-    Ok(())
 }
 
 /// Whether an exercise can be checked on this machine.

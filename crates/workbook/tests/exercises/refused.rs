@@ -125,20 +125,6 @@ fn mistakes_of_a_teacher_are_named() {
         .refused(&["no: expected an existing folder, to create the new one in, found none"]);
 }
 
-/// As in a container with a class in a folder of the system.
-#[test]
-fn a_class_that_submissions_can_read_is_not_graded() {
-    let class = "/usr/local/bin";
-    if sandbox::available().is_ok() && fs::exists(class).unwrap() {
-        let folder = Folder::new();
-        let run = folder.run(&["grade", class, "--only", "swiglu"]);
-        run.refused(&[
-            "/usr/local/bin: expected a place that no submission can read",
-            "found one in /usr/local/bin, which compilers in the sandbox read",
-        ]);
-    }
-}
-
 /// A launch that no GPU accepts is rejected with its line.
 #[test]
 fn launches_that_are_none() {

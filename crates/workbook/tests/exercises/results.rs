@@ -56,24 +56,6 @@ fn no_output_is_a_submission() {
     assert_eq!(folder.read(&file), solution);
 }
 
-/// As `--csv` next to `--exercises`.
-#[test]
-fn no_output_is_a_file_of_an_exercise() {
-    let folder = Folder::new();
-    folder.run(&["handout", "out", "--session", "1"]).ended(0);
-    submit(
-        &folder,
-        "class/eve",
-        "guard",
-        &named("guard").solution.unwrap(),
-    );
-    let starter = "out/2-ptx/07-guard/starter.ptx";
-    let before = folder.read(starter);
-    let run = folder.run(&["--exercises", "out", "grade", "class", "--csv", starter]);
-    run.refused(&["expected another file than the inputs, found one of them"]);
-    assert_eq!(folder.read(starter), before);
-}
-
 /// As `grade … | head -1` does.
 #[cfg(unix)]
 #[test]

@@ -91,25 +91,6 @@ const VARIABLES: [&str; 16] = [
     "NIX_LDFLAGS",
 ];
 
-/// Those of them that rustc itself needs. The others are for a linker.
-const OF_RUSTC: [&str; 5] = [
-    "LD_LIBRARY_PATH",
-    "SystemRoot",
-    "TEMP",
-    "TMP",
-    "USERPROFILE",
-];
-
-/// Leaves a call of rustc that links nothing no variable of a linker: `option_env!` would show a submission the `PATH`.
-pub fn without_linker(rustc: &mut Command) {
-    let names: Vec<_> = rustc.get_envs().map(|(name, _)| name.to_owned()).collect();
-    let is_own = |name: &str| OF_RUSTC.contains(&name) || name == "TMPDIR";
-    let others = names
-        .iter()
-        .filter(|name| !name.to_str().is_some_and(is_own));
-    others.for_each(|name| _ = rustc.env_remove(name));
-}
-
 fn is_needed(name: &str) -> bool {
     // The rest is a platform.
     VARIABLES.contains(&name) || name.starts_with("NIX_CC_WRAPPER_TARGET_")

@@ -24,7 +24,6 @@ use super::check::place;
 use super::milestones::{self, Milestones, TIMED};
 use super::report::{Method, methods};
 use super::rung::{Checks, Options, Rung};
-use crate::exercises::tools::private;
 
 /// Options of a class's grading.
 #[derive(Debug)]
@@ -79,8 +78,6 @@ pub fn grade(grading: &Grading) -> Result<bool> {
         let expected = "a sandbox for submissions, or `--unsandboxed`";
         return Err(BadInput::new("grade", expected, reason).into());
     }
-    let own = [&grading.submissions, &grading.out].into_iter();
-    private(own.chain(&grading.starter).map(PathBuf::as_path))?;
     if let Some(starter) = &grading.starter {
         OwnLevel::at(starter)?;
     }
