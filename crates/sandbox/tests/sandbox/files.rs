@@ -98,7 +98,7 @@ fn no_mode_time_or_owner_changes() {
 
 /// An image of a container keeps a clone in `/usr/src`.
 #[test]
-fn of_usr_only_what_a_program_needs_is_read() {
+fn only_what_a_program_needs_of_usr_is_read() {
     if !is_available("files of the system that a submission reads") {
         return;
     }
