@@ -18,6 +18,7 @@ use crate::grade::{Grade, Verdict};
 use crate::handout;
 use crate::learner::{PROGRESS, Progress};
 use crate::printed::printable;
+use crate::spec::HINTS;
 pub use files::{Entries, files_below};
 pub use names::distinct;
 use names::{is_archive, looks_like_one, meant, name_of};
@@ -27,6 +28,12 @@ pub const OWN_FOLDER: &str = "my-exercises";
 
 /// Maximum depth at which a student's folders are searched.
 const DEEPEST: usize = 6;
+
+/// Maximum number of a student's files that are named when they are not graded.
+const LISTED: usize = 20;
+
+/// Maximum number of a student's files whose names are compared with those of the exercises.
+const COMPARED: usize = 1000;
 
 /// A file that looks like a submission but is not graded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -190,33 +197,37 @@ impl Student {
         self.files.iter().find(is_it).map(PathBuf::as_path)
     }
 
-    /// Lists files that look like submissions but are none, or are not the first of their name.
+    /// Lists files that look like submissions but are none, or are not the first of their name; the last entry counts the rest.
     fn unused(&self, exercises: &[Exercise]) -> Vec<NotGraded> {
         let taken: Vec<&Path> = exercises
             .iter()
             .filter_map(|exercise| self.submission(exercise))
             .collect();
         let is_one = |path: &&PathBuf| looks_like_one(path) && !taken.contains(&path.as_path());
-        let note = |path: &PathBuf| {
-            let why = match meant(exercises, path).map(Exercise::file) {
-                _ if is_archive(path) => "it is an archive; unpack it first".into(),
-                Some(file) if file == name_of(path) => {
-                    "there is another file with this name".into()
-                }
-                Some(file) => format!("no exercise has this file name; did you mean {file}?"),
-                None => "no exercise has this file name".into(),
-            };
-            NotGraded::new(path, why)
+        let guess = |path: &PathBuf| match meant(exercises, path).map(Exercise::file) {
+            _ if is_archive(path) => "it is an archive; unpack it first".into(),
+            Some(file) if file == name_of(path) => "there is another file with this name".into(),
+            Some(file) => format!("no exercise has this file name; did you mean {file}?"),
+            None => "no exercise has this file name".into(),
         };
-        let files = self.files.iter().filter(is_one).map(note);
+        let files = self.files.iter().filter(is_one).map(|path| (path, None));
         let aside = self.aside.iter();
-        let aside = aside.map(|(path, why)| NotGraded::new(path, why));
+        let aside = aside.map(|(path, why)| (path, Some(&**why)));
         let is_deep = |path: &&PathBuf| is_archive(path) || meant(exercises, path).is_some();
-        let deep = self.deep.iter().filter(is_deep);
+        let deep = self.deep.iter().take(COMPARED).filter(is_deep);
         let too_deep =
             "it is too deep: submissions belong in the student's folder, or in a folder inside it";
-        let deep = deep.map(|path| NotGraded::new(path, too_deep));
-        files.chain(aside).chain(deep).collect()
+        let deep = deep.map(|path| (path, Some(too_deep)));
+        let mut all = files.chain(aside).chain(deep);
+        let note = |(path, why): (&PathBuf, Option<&str>)| {
+            NotGraded::new(path, why.map_or_else(|| guess(path), str::to_owned))
+        };
+        let mut listed: Vec<NotGraded> = all.by_ref().take(LISTED).map(note).collect();
+        match all.count() {
+            0 => {}
+            more => listed.push(NotGraded::new(&self.folder, format!("{more} more files"))),
+        }
+        listed
     }
 
     /// Grades an exercise; `check` checks a submission.
@@ -240,9 +251,13 @@ impl Student {
             verdict,
             seed,
             seconds: start.elapsed().as_secs_f64(),
-            hints_used: progress
-                .as_ref()
-                .map(|kept| kept.hints.get(&exercise.id).copied().unwrap_or(0)),
+            hints_used: progress.as_ref().map(|kept| {
+                kept.hints
+                    .get(&exercise.id)
+                    .copied()
+                    .unwrap_or(0)
+                    .min(HINTS)
+            }),
             first_prediction: progress.and_then(|mut kept| kept.predictions.remove(&exercise.id)),
         }
     }
@@ -250,8 +265,9 @@ impl Student {
     /// Returns the first file that may be meant as a submission, by its name.
     pub fn near(&self, exercise: &Exercise) -> Option<&Path> {
         let alone = std::slice::from_ref(exercise);
-        let aside = self.aside.iter().map(|(path, _)| path);
-        let mut all = self.files.iter().chain(aside).chain(&self.deep);
+        let aside = self.aside.iter().map(|(path, _)| path).take(COMPARED);
+        let files = self.files.iter().take(COMPARED);
+        let mut all = files.chain(aside).chain(self.deep.iter().take(COMPARED));
         let near = all.find(|file| meant(alone, file).is_some());
         near.map(PathBuf::as_path)
     }
@@ -259,7 +275,11 @@ impl Student {
     /// The verdict on a missing submission, with a file that may be meant.
     fn missing(&self, exercise: &Exercise) -> Verdict {
         let found = match self.near(exercise) {
-            Some(file) => format!("only {}", file.display()),
+            Some(file) => {
+                let aside = self.aside.iter().find(|(path, _)| path == file);
+                let why = aside.map_or(String::new(), |(_, why)| format!(" ({why})"));
+                format!("only {}{why}", file.display())
+            }
             None => "none".into(),
         };
         let place = self.folder.join(exercise.file());

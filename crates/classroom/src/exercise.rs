@@ -89,6 +89,10 @@ impl Exercise {
             let expected = "solution.ptx, .cu or .rs, or a starter";
             return Err(BadInput::new(folder.display(), expected, "none"));
         };
+        if language != Language::Rust && spec.kernels.is_empty() {
+            let bad = BadInput::new("[[kernel]]", "a kernel to check", "none");
+            return Err(in_file(&file, bad));
+        }
         let text = text(&path)?;
         let (starter, solution) = if has_solution {
             let faults = toml::<WrongFile>(&folder.join("wrong.toml"))?.starter;
@@ -97,6 +101,15 @@ impl Exercise {
         } else {
             (text, None)
         };
+        if source::regions(&starter).is_empty() {
+            let expected = "a region, `// REGION: NAME` to `// END`";
+            return Err(BadInput::new(path.display(), expected, "none"));
+        }
+        let mut entries = spec.kernels.iter().map(|kernel| &kernel.entry);
+        if let Some(entry) = entries.find(|entry| !has_kernel(&starter, entry)) {
+            let expected = "a kernel of the starter";
+            return Err(in_file(&file, BadInput::new("entry", expected, entry)));
+        }
         Ok(Self {
             id: folder
                 .file_name()
@@ -188,6 +201,11 @@ pub fn all(root: &Path) -> Result<Vec<Exercise>, BadInput> {
         .map(|f| Exercise::read(&f))
         .collect::<Result<_, _>>()?;
     exercises.sort_by(|a, b| a.id.cmp(&b.id));
+    if let Some([one, other]) = exercises.array_windows().find(|[a, b]| a.id == b.id) {
+        let expected = "a folder with a name of its own, because submissions have that name";
+        let found = format!("{}, too", one.folder.display());
+        return Err(BadInput::new(other.folder.display(), expected, found));
+    }
     if exercises.is_empty() {
         Err(BadInput::new(root.display(), FOLDERS, "none"))
     } else {
@@ -200,6 +218,14 @@ const FOLDERS: &str = "folders of exercises";
 /// Whether an error of [`all`] says that the folder has no exercises, as in an archive without them.
 pub fn are_missing(bad: &BadInput) -> bool {
     bad.expected == FOLDERS
+}
+
+/// Whether a text defines a kernel: its name stands before a parenthesis.
+fn has_kernel(text: &str, name: &str) -> bool {
+    text.match_indices(name).any(|(at, _)| {
+        let (before, after) = (&text[..at], &text[at + name.len()..]);
+        before.ends_with(char::is_whitespace) && after.trim_start().starts_with('(')
+    })
 }
 
 /// Finds an exercise by `09`, `9`, `row-sum`, `09-row-sum`, `09-row-sum.ptx` or the path of such a file,
@@ -363,8 +389,60 @@ mod tests {
         }
     }
 
+    /// A teacher's mistakes that would fail every student, or pass all: what is replaced, by what, and the error.
     #[test]
-    fn an_oracle_that_does_not_fit_is_an_error() {
+    fn mistakes_of_a_teacher_are_refused() {
+        for case in [
+            "output = 1 => output = 0 => index of an argument with `poison`",
+            "output = 1 => output = 2 => index of an argument with `poison`",
+            "entry = \"row_sum\" => entry = \"rows\" => entry: expected a kernel of the starter, found rows",
+            "/ rows / 4 => / rows / 0 => a division by none that is 0, found 0",
+            "counted = { rows = 4 => counted = { rows = 0 => that is 0, found rows",
+            "at_most = 8 => at_most = 4\nat_least = 5 => at_least: expected at most 4, found 5",
+            "--block 128 => --block 128 --arg u32:1 => launch: expected only --grid",
+            // These are found when a submission is checked.
+            "--block 128 => --block 0 => block: expected 1 to 1024 threads, found 0",
+            "{rows} --block => 2147483647 --block => grid: expected 1 to",
+            ", \"u32:{columns}\"] => ] => arguments: expected 3",
+        ] {
+            let parts: Vec<&str> = case.split(" => ").collect();
+            let bad = read_with(parts[0], parts[1]).and_then(|e| checked(&e).map(|_| ()));
+            let bad = bad.unwrap_err().to_string();
+            assert!(
+                bad.contains("exercise.toml: ") && bad.contains(parts[2]),
+                "{bad}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_exercise_has_a_region_a_kernel_and_a_name_of_its_own() {
+        let root = tempfile::tempdir().unwrap();
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../exercises/2-ptx/09-row-sum");
+        let starter = Exercise::read(&from).unwrap().starter;
+        let spec = fs::read_to_string(from.join("exercise.toml")).unwrap();
+        let said = |topic: &str, spec: &str, starter: &str| {
+            let to = root.path().join(topic).join("09-row-sum");
+            fs::create_dir_all(&to).unwrap();
+            for (file, text) in [
+                ("exercise.toml", spec),
+                ("page.md", ""),
+                ("starter.ptx", starter),
+            ] {
+                fs::write(to.join(file), text).unwrap();
+            }
+            all(root.path()).map_or_else(|bad| bad.to_string(), |all| all.len().to_string())
+        };
+        assert_eq!(said("1-a", &spec, &starter), "1");
+        assert!(said("2-b", &spec, &starter).contains("a folder with a name of its own"));
+        let open = starter.replace("REGION", "PART");
+        assert!(said("2-b", &spec, &open).contains("starter.ptx: expected a region"));
+        let head = spec.split("[[kernel]]").next().unwrap();
+        assert!(said("2-b", head, &starter).contains("[[kernel]]: expected a kernel to check"));
+    }
+
+    /// Checks the exercise's solution.
+    fn checked(exercise: &Exercise) -> crate::Outcome {
         use crate::check::{Tools, check};
         use crate::{Failure, Rustc};
         let folder = tempfile::tempdir().unwrap();
@@ -379,14 +457,16 @@ mod tests {
             cuda: &no_cuda,
             rust,
         };
+        let file = folder.path().join(exercise.file());
+        fs::write(&file, exercise.solution.as_deref().unwrap()).unwrap();
+        check(exercise, &file, &tools, 1, None)
+    }
+
+    #[test]
+    fn an_oracle_that_does_not_fit_is_an_error() {
         for oracle in ["transpose", "layer_norm", "rope", "axpy"] {
             let exercise = read_with("oracle = \"row_sum\"", &format!("oracle = {oracle:?}"));
-            let exercise = exercise.unwrap();
-            let file = folder.path().join(exercise.file());
-            fs::write(&file, exercise.solution.as_deref().unwrap()).unwrap();
-            let bad = check(&exercise, &file, &tools, 1, None)
-                .unwrap_err()
-                .to_string();
+            let bad = checked(&exercise.unwrap()).unwrap_err().to_string();
             let expected = format!("expected arguments and sizes of the oracle `{oracle}`");
             assert!(
                 bad.contains("exercise.toml: ") && bad.contains(&expected),

@@ -36,6 +36,10 @@ impl Progress {
         }
         let expected = "a file written by `exercises`, or no file";
         let text = data::read_text_file(&path, LARGEST)?;
+        // serde reads an array as a struct, too.
+        if !text.trim_start().starts_with('{') {
+            return Err(bad(&path, expected, "no object"));
+        }
         serde_json::from_str(&text).map_err(|e| bad(&path, expected, e))
     }
 }

@@ -12,6 +12,9 @@ use crate::source::Edit;
 /// Names and sizes of a launch: rows = 3, columns = 100.
 pub type Sizes = BTreeMap<String, u64>;
 
+/// Number of hints of an exercise that has any.
+pub const HINTS: usize = 3;
+
 /// The learner's task in an exercise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -110,7 +113,7 @@ impl Spec {
     /// # Errors
     /// The first value that no exercise can have.
     pub fn check(&self) -> Result<(), BadInput> {
-        if ![0, 3].contains(&self.hints.len()) {
+        if ![0, HINTS].contains(&self.hints.len()) {
             return Err(BadInput::new("hints", "three, or none", self.hints.len()));
         }
         for kernel in &self.kernels {
@@ -126,6 +129,16 @@ impl Spec {
             if kernel.output >= kernel.args.len() {
                 let expected = format!("the index of one of {} arguments", kernel.args.len());
                 return Err(BadInput::new(of("output"), expected, kernel.output));
+            }
+            if kernel.launch.contains("--arg") || kernel.launch.contains("--entry") {
+                let expected = "only --grid, --block and --smem";
+                return Err(BadInput::new(of("launch"), expected, &kernel.launch));
+            }
+            let output = &kernel.args[kernel.output];
+            if !output.contains(":poison") {
+                let expected =
+                    "the index of an argument with `poison`, which shows what no thread writes";
+                return Err(BadInput::new(of("output"), expected, format!("`{output}`")));
             }
             let mistakes = kernel.mistakes.iter().map(|mistake| &mistake.oracle);
             for oracle in std::iter::once(&kernel.oracle).chain(mistakes) {
@@ -144,7 +157,16 @@ impl Spec {
                 let found = odd.map_or("none".into(), |bound| bound.to_string());
                 return Err(BadInput::new(what, "a finite number", found));
             }
+            if let [Some(most), Some(least)] = bounds
+                && least > most
+            {
+                let what = format!("limit \"{}\": at_least", limit.what);
+                return Err(BadInput::new(what, format!("at most {most}"), least));
+            }
         }
+        let of_limits = self.limits.iter().map(|limit| &limit.of);
+        let of_questions = self.questions.iter().flat_map(|q| q.truth.formulas());
+        (of_limits.chain(of_questions)).try_for_each(|formula| self.check_formula(formula))?;
         let limits = self.limits.iter().filter_map(|limit| limit.entry.as_ref());
         let questions = self
             .questions
@@ -162,9 +184,39 @@ impl Spec {
         }
         Ok(())
     }
+
+    /// Checks the numbers and the sizes of a formula, which no submission changes.
+    fn check_formula(&self, formula: &str) -> Result<(), BadInput> {
+        let mut before = "";
+        for word in formula.split_whitespace() {
+            let size = self.shapes.counted.get(word).map(|&size| size as f64);
+            let number = size.or_else(|| word.parse().ok());
+            if number.is_some_and(|x| !x.is_finite() || before == "/" && x == 0.) {
+                let expected = "finite numbers, and a division by none that is 0";
+                return Err(BadInput::new(
+                    format!("formula `{formula}`"),
+                    expected,
+                    word,
+                ));
+            }
+            before = word;
+        }
+        Ok(())
+    }
 }
 
 impl Truth {
+    /// Its formulas.
+    fn formulas(&self) -> &[String] {
+        match self {
+            Self::Count { of, .. }
+            | Self::Compare { of, .. }
+            | Self::More { of, .. }
+            | Self::Line { of, .. } => std::slice::from_ref(of),
+            Self::Reason { of, .. } => of,
+        }
+    }
+
     /// Names of the kernels whose launches it looks at.
     fn entries(&self) -> &[String] {
         match self {

@@ -80,7 +80,12 @@ fn remove_left(parent: &Path, own: &Metadata) {
             continue;
         }
         let lock = File::options().write(true).open(entry.path().join(LOCK));
-        if lock.is_ok_and(|lock| lock.try_lock().is_ok()) {
+        let is_left = match lock {
+            Ok(lock) => lock.try_lock().is_ok(),
+            // Its process was killed before it made the lock, or after it removed that.
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        };
+        if is_left {
             let _ = remove(&entry.path());
         }
     }
@@ -97,20 +102,24 @@ fn is_of_one_user(_: &Metadata, _: &Metadata) -> bool {
     true
 }
 
+/// Removes an outer folder, the lock last: while that is there, the next process goes on with a removal that was interrupted.
 fn remove(folder: &Path) -> io::Result<()> {
     clear(folder)?;
-    fs::remove_dir(folder)
+    match fs::remove_file(folder.join(LOCK)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => fs::remove_dir(folder),
+    }
 }
 
-/// Removes all that is in `folder`: a folder's folders move up to it before their parent is removed.
+/// Removes all that is in `folder` but the lock: a folder's folders move up to it before their parent is removed.
 fn clear(folder: &Path) -> io::Result<()> {
     let mut folders: Vec<OsString> = vec![];
     let mut moved = 0u64;
-    sort(folder, |name| folders.push(name))?;
+    sort(folder, Some(LOCK), |name| folders.push(name))?;
     while let Some(name) = folders.pop() {
         let inner = folder.join(name);
         open(&inner)?;
-        sort(&inner, |name| {
+        sort(&inner, None, |name| {
             // A name that nothing in the folder has: the numbers only grow.
             let from = inner.join(name);
             let to = loop {
@@ -132,13 +141,13 @@ fn clear(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes the files in `folder`, and passes on the names of the folders.
-fn sort(folder: &Path, mut inner: impl FnMut(OsString)) -> io::Result<()> {
+/// Removes the files in `folder` but `kept`, and passes on the names of the folders.
+fn sort(folder: &Path, kept: Option<&str>, mut inner: impl FnMut(OsString)) -> io::Result<()> {
     let entries: Vec<fs::DirEntry> = fs::read_dir(folder)?.flatten().collect();
     for entry in entries {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             inner(entry.file_name());
-        } else {
+        } else if kept.is_none_or(|kept| entry.file_name() != kept) {
             fs::remove_file(entry.path())?;
         }
     }
@@ -214,5 +223,23 @@ mod tests {
             assert!(folder.path().is_dir());
         }
         assert!(link.is_symlink() && outside.path().join(LOCK).is_file());
+    }
+
+    /// A process may be killed before it makes the lock, and while it removes its folder.
+    #[test]
+    fn a_folder_without_a_lock_is_removed_when_it_is_old() {
+        let parent = tempfile::tempdir().unwrap();
+        let folders = ["old", "young"].map(|name| parent.path().join(format!("{NAME}{name}")));
+        let [old, young] = folders.each_ref();
+        for folder in &folders {
+            fs::create_dir_all(folder.join("files/a")).unwrap();
+        }
+        fs::write(young.join(LOCK), "").unwrap();
+        clear(young).unwrap();
+        assert!(young.join(LOCK).is_file() && !young.join("files").exists());
+        let before = std::time::SystemTime::now() - 2 * YOUNG;
+        File::open(old).unwrap().set_modified(before).unwrap();
+        Temporary::new(parent.path()).unwrap();
+        assert!(!old.exists() && young.is_dir());
     }
 }

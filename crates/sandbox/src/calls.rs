@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use libc::c_long;
 use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, TargetArch,
+    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
+    SeccompFilter, SeccompRule, TargetArch, sock_filter,
 };
 
 /// Refused with "operation not permitted".
@@ -142,6 +142,25 @@ mod old {
 /// `F_SETOWN_EX` of fcntl.
 const F_SETOWN_EX: i32 = 15;
 
+/// Commands of fcntl that reach others: a process gets a signal, or waits for a file that has a lease.
+const REACHING: [i32; 4] = [
+    libc::F_SETOWN,
+    F_SETOWN_EX,
+    libc::F_SETLEASE,
+    libc::F_NOTIFY,
+];
+
+/// Commands of ioctl that programs need. Others set attributes of a file that is only readable.
+const DEVICES: [u64; 7] = [
+    0x5401,      // TCGETS
+    0x802c_542a, // TCGETS2
+    0x5413,      // TIOCGWINSZ
+    0x541b,      // FIONREAD
+    0x5421,      // FIONBIO
+    0x5450,      // FIONCLEX
+    0x5451,      // FIOCLEX
+];
+
 /// Stands in a filter for the number of the process that it is for, which is known after the fork.
 const OWN: u32 = 0x5e1f_5e1f;
 
@@ -152,16 +171,37 @@ pub fn allow_own_signals(filter: &mut BpfProgram) {
     stands_for_it.for_each(|step| step.k = own);
 }
 
-/// The same call with the numbers of the x32 ABI, which have this bit.
-const X32: c_long = 0x4000_0000;
+/// The bit in the numbers of the x32 ABI. Some of its calls have other numbers than their namesakes.
+const X32: u32 = 0x4000_0000;
+
+/// Refuses all calls of the x32 ABI.
+fn no_x32() -> BpfProgram {
+    let step = |code: u32, jf, k| sock_filter {
+        code: code as u16,
+        jt: 0,
+        jf,
+        k,
+    };
+    let refuse = libc::SECCOMP_RET_ERRNO | libc::EPERM.cast_unsigned();
+    vec![
+        // The call's number.
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
+        step(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, 1, X32),
+        step(libc::BPF_RET | libc::BPF_K, 0, refuse),
+        step(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ALLOW),
+    ]
+}
+
+/// The filter of a process that becomes no other program.
+pub fn programs() -> Result<BpfProgram, BackendError> {
+    let calls = [libc::SYS_execve, libc::SYS_execveat];
+    filter(calls.map(|call| (call, vec![])).into(), libc::EPERM)
+}
 
 /// The filters, for a program that may start processes if `forks`.
-pub fn refused(forks: bool) -> Result<[BpfProgram; 2], seccompiler::BackendError> {
+pub fn refused(forks: bool) -> Result<[BpfProgram; 3], BackendError> {
     let mut rules: BTreeMap<c_long, Vec<SeccompRule>> = BTreeMap::new();
     let mut refuse = |call: c_long, rule: Vec<SeccompRule>| {
-        if cfg!(target_arch = "x86_64") {
-            rules.insert(call | X32, rule.clone());
-        }
         rules.insert(call, rule);
     };
     let always = REFUSED.iter().chain(&old::OWNERS);
@@ -171,13 +211,17 @@ pub fn refused(forks: bool) -> Result<[BpfProgram; 2], seccompiler::BackendError
     let on_end = libc::PR_SET_PDEATHSIG as u64;
     let stays = condition(0, SeccompCmpArgLen::Dword, is.clone(), on_end)?;
     refuse(libc::SYS_prctl, vec![stays]);
-    // Another process gets a signal when a file is ready.
-    let owner = [libc::F_SETOWN, F_SETOWN_EX]
-        .map(|command| condition(1, SeccompCmpArgLen::Dword, is.clone(), command as u64));
+    let reaching =
+        REACHING.map(|command| condition(1, SeccompCmpArgLen::Dword, is.clone(), command as u64));
     refuse(
         libc::SYS_fcntl,
-        owner.into_iter().collect::<Result<_, _>>()?,
+        reaching.into_iter().collect::<Result<_, _>>()?,
     );
+    let other = DEVICES.map(|command| {
+        SeccompCondition::new(1, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, command)
+    });
+    let other = other.into_iter().collect::<Result<_, _>>()?;
+    refuse(libc::SYS_ioctl, vec![SeccompRule::new(other)?]);
     // A new limit; to read one is allowed.
     let new_limit = condition(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
     refuse(libc::SYS_prlimit64, vec![new_limit]);
@@ -201,11 +245,12 @@ pub fn refused(forks: bool) -> Result<[BpfProgram; 2], seccompiler::BackendError
         refuse(libc::SYS_clone, vec![process]);
     }
     // A filter cannot read clone3's flags, which are in memory. Without the call, libraries take `clone`.
-    let mut missing = BTreeMap::from([(libc::SYS_clone3, vec![])]);
-    if cfg!(target_arch = "x86_64") {
-        missing.insert(libc::SYS_clone3 | X32, vec![]);
-    }
-    Ok([filter(rules, libc::EPERM)?, filter(missing, libc::ENOSYS)?])
+    let missing = BTreeMap::from([(libc::SYS_clone3, vec![])]);
+    Ok([
+        filter(rules, libc::EPERM)?,
+        filter(missing, libc::ENOSYS)?,
+        no_x32(),
+    ])
 }
 
 fn condition(
@@ -213,7 +258,7 @@ fn condition(
     length: SeccompCmpArgLen,
     operator: SeccompCmpOp,
     value: u64,
-) -> Result<SeccompRule, seccompiler::BackendError> {
+) -> Result<SeccompRule, BackendError> {
     SeccompRule::new(vec![SeccompCondition::new(
         argument, length, operator, value,
     )?])
@@ -222,7 +267,7 @@ fn condition(
 fn filter(
     rules: BTreeMap<c_long, Vec<SeccompRule>>,
     error: i32,
-) -> Result<BpfProgram, seccompiler::BackendError> {
+) -> Result<BpfProgram, BackendError> {
     let arch = if cfg!(target_arch = "x86_64") {
         TargetArch::x86_64
     } else {

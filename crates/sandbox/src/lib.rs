@@ -9,8 +9,8 @@
 //! | CPU time, open files, size of a file | yes | yes | no |
 //! | address space | yes | not on macOS, which refuses | no |
 //! | the whole process group is killed at the end, and with this process | nothing can leave it | yes | no |
-//! | files: reads what is listed, writes one folder; no owner, mode or attribute | Landlock, seccomp | no | no |
-//! | no network, no other process, no way out of the limits | seccomp | no | no |
+//! | files: reads what is listed, writes one folder; no owner, mode, attribute or lease | Landlock, seccomp | no | no |
+//! | no network, no other process, no way out of the limits; no other program, if it asks | seccomp | no | no |
 //!
 //! [`available`] says whether the middle column holds here, as it does not in a container whose own filter forbids
 //! Landlock. Without it, `run` warns once and applies what is left; a caller for whom that is too little asks first.
@@ -70,6 +70,15 @@ impl Reason {
 pub fn available() -> Result<(), Reason> {
     static TRIED: OnceLock<Result<(), Reason>> = OnceLock::new();
     TRIED.get_or_init(jail::available).clone()
+}
+
+/// Forbids this process to become another program, before it calls code that is not trusted: another program could make
+/// system calls that safe code cannot. Does nothing on a system without seccomp.
+///
+/// # Errors
+/// The system refuses.
+pub fn stay_this_program() -> std::io::Result<()> {
+    jail::stay_this_program()
 }
 
 /// Warns on stderr, once per process, if there is no sandbox.

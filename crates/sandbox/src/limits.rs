@@ -71,8 +71,9 @@ impl Limits {
         self
     }
 
-    /// Adds a file or folder that may be read and executed. `/bin`, `/lib`, `/nix/store`, `/usr` and
-    /// the loader's settings in `/etc` always may; the rest of `/etc`, `/proc`, home folders and everything else may not.
+    /// Adds a file or folder that may be read and executed. The system's folders of libraries and the loader's settings in
+    /// `/etc` always may, and with [`processes`](Self::processes) those of programs and headers; the rest of `/etc` and
+    /// `/usr`, `/proc`, home folders and everything else may not.
     pub fn readable(mut self, path: impl AsRef<Path>) -> Self {
         self.readable.push(path.as_ref().into());
         self

@@ -9,16 +9,15 @@ use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
     RulesetAttr, RulesetCreated, RulesetCreatedAttr, Scope, path_beneath_rules,
 };
-use seccompiler::{BpfProgram, apply_filter};
+use seccompiler::{BpfProgram, apply_filter, apply_filter_all_threads};
 
 use crate::{Limits, Reason};
 
-/// Programs, libraries and their settings, where they exist.
+/// Libraries and their settings, where they exist.
 ///
-/// From `/etc`, only the loader's settings and the links to compilers: passwords and keys are there, too.
-const SYSTEM: [&str; 13] = [
-    "/bin",
-    "/etc/alternatives",
+/// From `/etc`, only the loader's settings and the links to compilers: passwords and keys are there, too. Images of
+/// containers keep a user's files in `/usr/src` and `/usr/local/cargo`.
+const LIBRARIES: [&str; 15] = [
     "/etc/ld.so.cache",
     "/etc/ld.so.conf",
     "/etc/ld.so.conf.d",
@@ -27,10 +26,31 @@ const SYSTEM: [&str; 13] = [
     "/lib32",
     "/lib64",
     "/nix/store",
-    "/usr",
+    "/usr/lib",
+    "/usr/lib32",
+    "/usr/lib64",
+    "/usr/local/lib",
+    "/usr/local/lib64",
     "/dev/urandom",
     "/dev/zero",
 ];
+
+/// What a compiler and its linker need in addition.
+const COMPILERS: [&str; 8] = [
+    "/bin",
+    "/etc/alternatives",
+    "/usr/bin",
+    "/usr/include",
+    "/usr/libexec",
+    "/usr/local/bin",
+    "/usr/local/include",
+    "/usr/local/libexec",
+];
+
+fn system(compiles: bool) -> impl Iterator<Item = &'static str> {
+    let compilers = COMPILERS.iter().filter(move |_| compiles);
+    LIBRARIES.iter().chain(compilers).copied()
+}
 
 /// The first version that also restricts truncation.
 const NEEDED: ABI = ABI::V3;
@@ -38,7 +58,7 @@ const NEEDED: ABI = ABI::V3;
 /// Files and calls that are refused from [`Jail::enter`] on.
 pub struct Jail {
     files: Option<RulesetCreated>,
-    calls: [BpfProgram; 2],
+    calls: [BpfProgram; 3],
 }
 
 /// Tries all of it on a thread that then ends, because both restrict the thread that calls them.
@@ -67,10 +87,22 @@ impl Jail {
         let files = self.files.take().ok_or_else(refused)?;
         // An error of landlock's, which would say more, might allocate.
         files.restrict_self().map_err(|_| refused())?;
-        let [first, last] = &mut self.calls;
-        calls::allow_own_signals(first);
-        apply_filter(first).map_err(|_| refused())?;
-        apply_filter(last).map_err(|_| refused())
+        calls::allow_own_signals(&mut self.calls[0]);
+        let mut each = self.calls.iter();
+        each.try_for_each(|filter| apply_filter(filter).map_err(|_| refused()))
+    }
+}
+
+/// Errors where no process can restrict itself. In a sandbox, the same call has succeeded before.
+const NONE: [i32; 4] = [libc::EINVAL, libc::ENOSYS, libc::EPERM, libc::EACCES];
+
+/// Refuses to become another program, for all threads of this process.
+pub fn stay_this_program() -> io::Result<()> {
+    let filter = calls::programs().map_err(io::Error::other)?;
+    let is_none = |e: &io::Error| e.raw_os_error().is_some_and(|e| NONE.contains(&e));
+    match apply_filter_all_threads(&filter) {
+        Err(seccompiler::Error::Prctl(e) | seccompiler::Error::Seccomp(e)) if is_none(&e) => Ok(()),
+        applied => applied.map_err(io::Error::other),
     }
 }
 
@@ -101,7 +133,7 @@ fn files(limits: &Limits) -> io::Result<RulesetCreated> {
     let mut ruleset = handled
         .create()
         .map_err(missing)?
-        .add_rules(path_beneath_rules(SYSTEM, read))
+        .add_rules(path_beneath_rules(system(limits.processes > 0), read))
         .and_then(|ruleset| {
             let null = path_beneath_rules(["/dev/null"], read | AccessFs::WriteFile);
             ruleset.add_rules(null)

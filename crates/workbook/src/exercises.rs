@@ -267,14 +267,14 @@ In the files, `passed` says whether a submission passed, and `by` names the part
   time       it ran longer than --limit
   crash      it ended before the check did
   missing    no file has the name of the exercise's file
-  unchecked  this machine cannot check it, for example CUDA without NVRTC
+  unchecked  this machine cannot check it, for example CUDA without NVRTC, or the exercise itself has a mistake
 Other names are those of faults that the simulator found, such as race or out-of-bounds. `line` says what is wrong, and where.";
 
 /// Returns the help of `--limit`.
 fn of_limit() -> String {
     let compile = TO_COMPILE.as_secs();
     format!(
-        "Time limit for each submission, in seconds; Rust submissions get {compile} more to compile"
+        "Time limit for each submission, in seconds; Rust submissions get {compile} more for each of two compilations"
     )
 }
 

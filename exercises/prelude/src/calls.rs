@@ -1,6 +1,7 @@
 //! The submission's side: its functions by name.
 
 use std::collections::HashMap;
+use std::io::Write;
 use std::process::ExitCode;
 
 use candle_core::{Error, Result};
@@ -40,6 +41,11 @@ pub fn serve(calls: fn(&mut Calls), file: &str) -> ExitCode {
     let Ok(mut channel) = Channel::take() else {
         return ExitCode::FAILURE;
     };
+    // A program that starts without `unsafe` stays one.
+    if let Err(error) = sandbox::stay_this_program() {
+        let _ = writeln!(std::io::stderr(), "the sandbox: {error}");
+        return ExitCode::FAILURE;
+    }
     calls(&mut own);
     while let Ok(Some(request)) = channel.receive() {
         let answer = own.answer(&request, file);

@@ -196,8 +196,25 @@ impl Submission<'_> {
                 after,
                 report,
             }),
-            Err(error) => Err(self.not_a_kernel(&error)),
+            Err(error) => Err(self.not_launched(error, own_launch)?),
         })
+    }
+
+    /// The failure of a launch that cannot be made. The outer error is not the learner's: a size that the exercise fixes,
+    /// or other arguments than the kernel has.
+    fn not_launched(&self, error: Error, own_launch: bool) -> Result<Failure, BadInput> {
+        let sizes = ["block", "grid", "cluster"];
+        let is_learners = |what: &str| {
+            what.contains("memory") || own_launch && sizes.iter().any(|size| what.ends_with(size))
+        };
+        match error {
+            Error::Launch {
+                what,
+                expected,
+                found,
+            } if !is_learners(&what) => Err(BadInput::new(what, expected, found)),
+            error => Ok(self.not_a_kernel(&error)),
+        }
     }
 
     /// Returns line `number` of the file, from 1.

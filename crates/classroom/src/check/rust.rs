@@ -25,7 +25,7 @@ use std::time::Duration;
 use data::{BadInput, Temporary};
 use sandbox::Killed;
 
-use super::{Failure, Notes, Outcome, Part};
+use super::{Failure, Outcome, Part};
 use crate::exercise::Exercise;
 use crate::printed::{last, printable};
 use compile::{Package, compile};
@@ -47,9 +47,9 @@ pub struct Rustc {
 }
 
 impl Rustc {
-    /// Maximum time of a check.
+    /// Maximum time of a check: the submission is compiled as a library, then as a program.
     pub fn longest(&self) -> Duration {
-        TO_COMPILE + self.limit + trial::TO_JUDGE
+        2 * TO_COMPILE + self.limit + trial::TO_JUDGE
     }
 
     /// Compiles and runs the submission `text` of the file `path`.
@@ -71,7 +71,7 @@ impl Rustc {
             );
             return Ok(Err(Failure::new(Part::Crash, path.display(), what)));
         }
-        Ok(verdict(&trial, &package, self.limit))
+        verdict(&trial, &package, self.limit)
     }
 }
 
@@ -84,8 +84,9 @@ fn too_long(path: &Path, what: &str, limit: Duration) -> Failure {
     Failure::new(Part::Time, path.display(), what)
 }
 
-/// The check's verdict, or why there is none; the submission's output becomes notes.
-fn verdict(trial: &Trial, package: &Package, limit: Duration) -> Result<Notes, Failure> {
+/// The check's verdict, or why there is none; the submission's output becomes notes. A check that gives none is no fault
+/// of the submission.
+fn verdict(trial: &Trial, package: &Package, limit: Duration) -> Outcome {
     let path = package.path;
     let stderr = trial.submission.stderr.text();
     let (printed, panic) = match stderr.rfind("thread '") {
@@ -107,7 +108,7 @@ fn verdict(trial: &Trial, package: &Package, limit: Duration) -> Result<Notes, F
             let costs = judged
                 .lines()
                 .filter_map(|line| line.strip_prefix("note: "));
-            return Ok(notes.into_iter().chain(costs.map(printable)).collect());
+            return Ok(Ok(notes.into_iter().chain(costs.map(printable)).collect()));
         }
         Some(("failed", why)) => failed(path, why),
         Some(_) => match trial.submission.killed {
@@ -115,11 +116,11 @@ fn verdict(trial: &Trial, package: &Package, limit: Duration) -> Result<Notes, F
             _ => ended_early(package, trial.submission.status, panic, &printed),
         },
         None => {
-            let why = trial.of_judge();
-            Failure::new(Part::Check, path.display(), format!("its check {why}"))
+            let found = trial.of_judge();
+            return Err(BadInput::new(package.check.display(), "a verdict", found));
         }
     };
-    Err(Failure { notes, ..failure })
+    Ok(Err(Failure { notes, ..failure }))
 }
 
 /// Parses the check's message `LINE WHY`.
@@ -192,7 +193,16 @@ fn new_folder(folder: &Path, name: &str) -> Result<std::path::PathBuf, BadInput>
 
 #[cfg(test)]
 mod tests {
-    use super::without_number;
+    use std::time::Duration;
+
+    use super::{Rustc, TO_COMPILE, trial, without_number};
+
+    #[test]
+    fn a_check_has_time_for_each_of_its_programs() {
+        let (limit, cargo) = (Duration::from_secs(10), vec![]);
+        let needed = TO_COMPILE + TO_COMPILE + limit + trial::TO_JUDGE;
+        assert!(Rustc { limit, cargo }.longest() >= needed);
+    }
 
     #[test]
     fn a_threads_number_is_left_out() {

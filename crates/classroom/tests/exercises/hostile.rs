@@ -235,7 +235,8 @@ fn files_are_out_of_reach() {
 #[test]
 fn no_secret_is_in_the_environment() {
     let line =
-        "assert_eq!(std::env::vars().filter(|(name, _)| name.starts_with(\"CARGO\")).count(), 0);";
+        "assert_eq!(std::env::vars().filter(|(name, _)| name.starts_with(\"CARGO\")).count(), 0);
+         assert_eq!([option_env!(\"PATH\"), option_env!(\"HOME\")], [None, None]);";
     let outcome = Desk::new().check(
         &named("swiglu"),
         "environment",
@@ -244,6 +245,26 @@ fn no_secret_is_in_the_environment() {
     assert!(std::env::vars().any(|(name, _)| name.starts_with("CARGO")));
     let notes = outcome.unwrap().unwrap();
     assert!(notes.iter().all(|note| !note.contains("printed")));
+}
+
+/// The check is the teacher's: that it panics is no fault of a submission, which gets no verdict.
+#[test]
+fn a_check_that_panics_fails_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let exercise = named("swiglu");
+    let calls = exercise.folder.join("calls.rs");
+    fs::copy(calls, folder.path().join("calls.rs")).unwrap();
+    let check = "use exercise::{Fresh, Submission, Verdict};
+        pub fn check(_: &mut Fresh, _: &mut Submission) -> Verdict { panic!(\"no inputs\") }";
+    fs::write(folder.path().join("check.rs"), check).unwrap();
+    let broken = Exercise {
+        folder: folder.path().to_owned(),
+        ..exercise.clone()
+    };
+    let bad = Desk::new().check(&broken, "panics", solution(&exercise));
+    let bad = bad.unwrap_err().to_string();
+    let found = "check.rs: expected a verdict, found panicked at ";
+    assert!(bad.contains(found) && bad.ends_with("no inputs"), "{bad}");
 }
 
 #[test]
@@ -259,6 +280,8 @@ fn no_process_and_no_connection_is_made() {
         "std::net::UdpSocket::bind(\"127.0.0.1:0\").unwrap();".into(),
         "std::process::Command::new(\"sleep\").arg(\"300\").spawn().unwrap();".into(),
         "loop { std::process::Command::new(std::env::current_exe()?).spawn().unwrap(); }".into(),
+        // In another program, it could make any system call.
+        "panic!(\"{}\", std::os::unix::process::CommandExt::exec(&mut std::process::Command::new(\"true\")).kind());".replace("{}", "{:?}"),
     ] {
         let failure = failure(&line);
         assert_eq!(failure.by, Part::Crash, "{line}: {}", failure.line);

@@ -26,6 +26,9 @@ const PROGRAMS: &[(&str, fn())] = &[
     ("becomes_another", becomes_another),
     ("changes_a_mode", changes_a_mode),
     ("makes_calls", makes_calls),
+    #[cfg(target_os = "linux")]
+    ("reaches_others_by_a_file", reaches_others_by_a_file),
+    ("stays_this_program", stays_this_program),
     ("aborts", || std::process::abort()),
 ];
 
@@ -141,6 +144,37 @@ fn changes_a_mode() {
     println!("owner: {:?}", owner.map_err(|e| e.kind()));
 }
 
+/// Sets attributes of a file that it can only read, takes a lease, and wants a notice of its folder.
+#[cfg(target_os = "linux")]
+fn reaches_others_by_a_file() {
+    use std::os::fd::AsRawFd;
+    let path = std::path::PathBuf::from(given());
+    let [file, folder] = [&path, path.parent().unwrap()].map(|path| fs::File::open(path).unwrap());
+    let (file, folder, flags) = (file.as_raw_fd(), folder.as_raw_fd(), [0x40u64; 4]);
+    let error = |made: i32| {
+        let error = std::io::Error::last_os_error().raw_os_error();
+        if made == -1 { error } else { None }.unwrap_or(0)
+    };
+    // SAFETY: the kernel reads at most 28 bytes of the 32 of `flags`, and otherwise numbers. The commands are
+    // FS_IOC_SETFLAGS ("no dump") and FS_IOC_FSSETXATTR.
+    let errors = unsafe {
+        [
+            error(libc::ioctl(file, 0x4008_6602, flags.as_ptr())),
+            error(libc::ioctl(file, 0x401c_5820, flags.as_ptr())),
+            error(libc::fcntl(file, libc::F_SETLEASE, libc::F_RDLCK)),
+            error(libc::fcntl(folder, libc::F_NOTIFY, 1)),
+        ]
+    };
+    println!("refused: {errors:?}");
+}
+
+/// Becomes no other program, from this thread and another, as a submission after its start.
+fn stays_this_program() {
+    sandbox::stay_this_program().unwrap();
+    let other = || Command::new("true").exec().kind();
+    println!("{:?} {:?}", thread::spawn(other).join().unwrap(), other());
+}
+
 /// Makes the calls whose numbers are given, with the process that started this one as their arguments.
 fn makes_calls() {
     let parent = std::os::unix::process::parent_id();
@@ -158,7 +192,7 @@ fn makes_calls() {
 
 /// Starts a program in a sandbox of its own, and ends without waiting for it.
 fn leaves_a_program() {
-    let limits = sandbox::Limits::new(Duration::from_secs(1000)).readable(super::this());
+    let limits = super::with_programs(sandbox::Limits::new(Duration::from_secs(1000)));
     let mut command = super::child(&given(), "");
     if given() == "sleep" {
         command = Command::new("sleep");

@@ -34,6 +34,10 @@ fn only_what_is_listed_is_read() {
         "/root",
         "/home",
         "/dev/sda",
+        "/usr",
+        "/usr/src",
+        "/usr/local/cargo",
+        "/usr/share",
         "/",
     ] {
         if Path::new(hidden).exists() {
@@ -90,6 +94,37 @@ fn no_mode_time_or_owner_changes() {
     let after = fs::metadata(&file).unwrap();
     assert_eq!(before.permissions(), after.permissions());
     assert_eq!(before.modified().unwrap(), after.modified().unwrap());
+}
+
+/// An image of a container keeps a clone in `/usr/src`.
+#[test]
+fn only_what_a_program_needs_of_usr_is_read() {
+    if !is_available("files of the system that a submission reads") {
+        return;
+    }
+    let alone = || sandbox::Limits::new(super::LONG).readable(super::this());
+    let lists = |folder, limits| said(&run(child("reads", folder), &limits)).contains("list: Ok");
+    assert!(lists("/usr/lib", alone()) && !lists("/usr/bin", alone()));
+    assert!(lists("/usr/bin", alone().processes(64)));
+    for folder in ["/usr", "/usr/src", "/usr/local"] {
+        assert!(!lists(folder, alone().processes(64)), "{folder}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_is_only_read_stays_free_for_others() {
+    if !is_available("a submission that sets attributes or leases") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("another's.rs");
+    fs::write(&file, "kept").unwrap();
+    for limits in [limits(), limits().processes(64)] {
+        let reaches = child("reaches_others_by_a_file", &file);
+        let said = said(&run(reaches, &limits.readable(folder.path())));
+        assert!(said.contains("refused: [1, 1, 1, 1]"), "{said}");
+    }
 }
 
 #[test]

@@ -18,9 +18,15 @@ use sandbox::{Limits, Outcome};
 /// Time for a program that ends by itself.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Limits of a program in this binary's folder.
+/// Limits of this binary, of a shell and its programs.
 fn limits() -> Limits {
-    Limits::new(LONG).readable(this())
+    with_programs(Limits::new(LONG))
+}
+
+fn with_programs(limits: Limits) -> Limits {
+    let folders = ["/bin", "/usr/bin"].map(Path::new);
+    let there = folders.into_iter().filter(|folder| folder.is_dir());
+    there.fold(limits.readable(this()), Limits::readable)
 }
 
 fn this() -> std::path::PathBuf {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use sandbox::Limits;
 
-use super::{LONG, child, is_available, limits, run, said, shell};
+use super::{child, is_available, limits, run, said, shell};
 
 /// Whether a process runs; a zombie does not.
 fn runs(id: &str) -> bool {
@@ -125,6 +125,15 @@ fn a_program_ends_with_the_one_that_started_it() {
     }
 }
 
+#[test]
+fn a_program_that_stays_itself_becomes_no_other() {
+    if is_available("a submission that becomes another program") {
+        let said = said(&run(child("stays_this_program", ""), &limits()));
+        let refused = "PermissionDenied PermissionDenied";
+        assert!(said.contains(refused), "{said}");
+    }
+}
+
 /// Priorities, shared memory, signals and the promise to end with this process.
 #[cfg(target_os = "linux")]
 #[test]
@@ -145,6 +154,11 @@ fn calls_that_reach_others_are_refused() {
         libc::SYS_tgkill,
         libc::SYS_rt_sigqueueinfo,
         libc::SYS_setxattr,
+        // `ptrace` and `getpid` of the x32 ABI.
+        #[cfg(target_arch = "x86_64")]
+        0x4000_0209,
+        #[cfg(target_arch = "x86_64")]
+        0x4000_0027,
     ];
     let numbers: Vec<String> = calls.iter().map(ToString::to_string).collect();
     let said = said(&run(child("makes_calls", numbers.join(" ")), &limits()));
@@ -160,7 +174,7 @@ fn calls_that_reach_others_are_refused() {
 
 #[test]
 fn a_caller_talks_to_a_program() {
-    let mut running = sandbox::spawn(Command::new("cat"), &Limits::new(LONG)).unwrap();
+    let mut running = sandbox::spawn(Command::new("cat"), &limits()).unwrap();
     let (mut stdin, mut stdout) = (
         running.stdin.take().unwrap(),
         running.stdout.take().unwrap(),
@@ -176,7 +190,7 @@ fn a_caller_talks_to_a_program() {
 
 #[test]
 fn two_programs_talk_to_each_other() {
-    let limits = Limits::new(LONG);
+    let limits = limits();
     let mut first = sandbox::spawn(Command::new("cat"), &limits).unwrap();
     let (stdin, stdout) = (first.stdin.take().unwrap(), first.stdout.take().unwrap());
     let ask = shell("echo question; read answer; echo \"answer: $answer\" >&2");

@@ -21,7 +21,7 @@ use super::tools::Checker;
 use super::{GradeArgs, LIMIT, Place};
 
 /// Time for a program to start and read the exercises on a busy machine.
-const TO_START: Duration = Duration::from_secs(2);
+const TO_START: Duration = Duration::from_secs(5);
 
 /// Address space that NVRTC, the simulator and this program share: a check needs a tenth.
 const TO_COMPILE_CUDA: u64 = 4 << 30;
@@ -283,7 +283,9 @@ fn in_a_process(
         command.envs([("RUST_BACKTRACE", "0"), ("RUST_LIB_BACKTRACE", "0")]);
         let ended = process::run(command, longest, "")?;
         let Some(status) = ended.status else {
-            let what = format!("expected it to end within {limit} s, found it still running");
+            let longest = longest.as_secs();
+            let what =
+                format!("expected compilation and check to end within {longest} s, found no end");
             return Ok(Err::<(), _>(Failure::new(Part::Time, file.display(), what)).into());
         };
         let last = ended.stdout.lines().last().unwrap_or_default();

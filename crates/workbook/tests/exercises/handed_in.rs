@@ -53,6 +53,22 @@ fn files_that_look_like_a_submission_are_named() {
     assert_eq!(stdout.matches(": not graded: ").count(), 5, "{stdout}");
 }
 
+#[test]
+fn many_files_are_counted() {
+    let folder = Folder::new();
+    folder.write("class/ada/07-guard.ptx", &named("guard").solution.unwrap());
+    for number in 0..2000 {
+        folder.write(&format!("class/ada/a{number}.ptx"), "");
+    }
+    let run = folder.run(&["grade", "class", "--only", "guard"]);
+    let stdout = run.ended(0);
+    assert_eq!(stdout.matches(": not graded: ").count(), 21, "{stdout}");
+    assert!(
+        stdout.contains("class/ada: not graded: 1980 more files\n"),
+        "{stdout}"
+    );
+}
+
 /// A handout is enough to grade a class, without solutions on the machine.
 #[test]
 fn a_handout_is_enough_to_grade() {

@@ -42,10 +42,12 @@ fn names_and_places() {
 #[test]
 fn a_progress_that_is_none() {
     let folder = Folder::new();
-    folder.write("my-exercises/.candlepower.json", "{\"current\": 7}");
-    folder
-        .run(&["list"])
-        .refused(&[".candlepower.json: expected a file written by `exercises`"]);
+    for text in ["{\"current\": 7}", "[]", "[null]", ""] {
+        folder.write("my-exercises/.candlepower.json", text);
+        folder
+            .run(&["list"])
+            .refused(&[".candlepower.json: expected a file written by `exercises`"]);
+    }
 }
 
 #[test]

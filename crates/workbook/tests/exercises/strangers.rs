@@ -114,7 +114,9 @@ fn links_are_not_followed() {
         );
         let line = grade["line"].as_str().unwrap();
         assert!(
-            line.ends_with(&format!("found only class/bob/{file}")),
+            line.ends_with(&format!(
+                "found only class/bob/{file} (it is a link, and links are not followed)"
+            )),
             "{line}"
         );
     }

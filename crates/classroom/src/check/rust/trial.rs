@@ -59,11 +59,13 @@ impl Trial {
     /// How a check ended that gave no verdict.
     pub fn of_judge(&self) -> String {
         let stderr = self.judge.stderr.text();
-        let mut lines = stderr.lines().filter(|line| !line.trim().is_empty());
-        match (self.judge.killed, lines.next_back()) {
-            (Some(_), _) => "did not end".into(),
-            (None, Some(line)) => format!("ended without a verdict: {line}"),
-            (None, None) => format!("ended without a verdict ({})", self.judge.status),
+        // A panic's first line names its place, and the second says why.
+        let panic = stderr.find("panicked at ").map_or("", |at| &stderr[at..]);
+        let lines: Vec<&str> = panic.lines().take(2).collect();
+        match self.judge.killed {
+            Some(_) => "no end".into(),
+            None if lines.is_empty() => format!("none ({})", self.judge.status),
+            None => lines.join(" "),
         }
     }
 }

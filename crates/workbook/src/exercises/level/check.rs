@@ -247,7 +247,8 @@ impl<'l> Checker<'l> {
             // Toolkits and headers that compile a kernel in CUDA C++.
             let toolkits = toolkit::named().map(|(_, root)| root).into_iter();
             let headers = files::find("kernels/src").ok();
-            for path in toolkits.chain(toolkit::own()).chain(headers) {
+            let system = Some(toolkit::SYSTEM.into());
+            for path in toolkits.chain(system).chain(toolkit::own()).chain(headers) {
                 if path.is_dir() {
                     limits = limits.readable(path);
                 }
