@@ -74,7 +74,17 @@ pub fn run(args: &GnnArgs, level: &Name) -> anyhow::Result<()> {
         let pass = || Pass::new(recorded);
         traced(trace, &request.device, || match files {
             Some((input, output)) => {
-                tensors::run(trace, ops, pass(), &loaded.model, &request, input, &output)
+                let scores = args.run.scores(level, &request.device);
+                let model = &loaded.model;
+                tensors::run(
+                    trace,
+                    (ops, scores),
+                    pass(),
+                    model,
+                    &request,
+                    input,
+                    &output,
+                )
             }
             None => graphs(args, ops, level, pass, &request, &loaded),
         })
@@ -92,6 +102,10 @@ fn graphs(
 ) -> anyhow::Result<()> {
     let config = loaded.model.config();
     let source = input::Source::read(args, config)?;
+    let scores = args.run.scores(level, &request.device);
+    for graphs in source.graphs.chunks(BATCH) {
+        source.check(graphs, config, scores)?;
+    }
     warm_up(args.run.trace, || {
         let first = &source.graphs[..source.graphs.len().min(BATCH)];
         let batch = source.batch(first, config, request)?;

@@ -77,7 +77,9 @@ pub fn run(args: &VitArgs, level: &Name) -> anyhow::Result<()> {
         let pass = Pass::new(args.cuda_graph.records(ops, &request.device, trace)?);
         traced(args.run.trace, &request.device, || match files {
             Some((input, output)) => {
-                tensors::run(trace, ops, pass, &loaded.model, &request, input, &output)
+                let scores = args.run.scores(level, &request.device);
+                let model = &loaded.model;
+                tensors::run(trace, (ops, scores), pass, model, &request, input, &output)
             }
             None => pictures(args, ops, level, pass, &request, &loaded, paint),
         })
@@ -99,6 +101,9 @@ fn pictures(
     } else {
         args.image.clone()
     };
+    let config = loaded.model.config();
+    let scores = args.run.scores(level, &request.device);
+    config.check_pass("--image", 1, scores)?;
     let view = View::new(loaded)?;
     let read: Result<Vec<_>, BadInput> = paths.iter().map(|path| view.read(path)).collect();
     let (pixels, changes): (Vec<_>, Vec<_>) = read?.into_iter().unzip();

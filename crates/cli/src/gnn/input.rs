@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use data::graph::Graph;
 use data::{BadInput, families};
+use models::Scores;
 use models::gnn::{Config, GraphBatch};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -80,6 +81,14 @@ impl Source {
             (None, Ok(family)) => families::FAMILIES.get(family).map(|name| name.to_string()),
             _ => Some(label.to_string()),
         }
+    }
+
+    /// Refuses a batch of `graphs` that has a pass without memory.
+    pub fn check(&self, graphs: &[Graph], config: &Config, scores: Scores) -> Result<(), BadInput> {
+        let nodes = graphs.iter().map(|graph| graph.num_nodes).sum();
+        let edges = graphs.iter().map(|graph| graph.edges.len()).sum();
+        let name = self.path.as_deref().unwrap_or("--model");
+        config.check_pass(name, [nodes, edges, graphs.len()], scores)
     }
 
     /// Batches `graphs`, with the features that the model of `config` takes.

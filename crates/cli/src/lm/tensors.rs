@@ -4,7 +4,7 @@ use std::path::Path;
 
 use candle_core::Tensor;
 use models::lm::{Config, Logits};
-use models::{LanguageModel, Ops, Sampling};
+use models::{LanguageModel, Ops, Sampling, Scores};
 
 use super::steps::Steps;
 use super::{LmArgs, ids};
@@ -23,6 +23,7 @@ const BLOCK: usize = 64;
 pub fn run(
     args: &LmArgs,
     ops: &dyn Ops,
+    scores: Scores,
     model: &LanguageModel,
     recorded: bool,
     input: &Path,
@@ -30,6 +31,9 @@ pub fn run(
 ) -> anyhow::Result<()> {
     let new = args.generate.unwrap_or(0);
     let mut rows = read(input, model, new)?;
+    let size = [rows.len(), rows[0].len()];
+    let name = input.display().to_string();
+    (model.config()).check_pass(&name, size, new, Logits::All, scores)?;
     warm_up(args.run.trace, || {
         logits(ops, model, &mut rows.clone(), new.min(2), recorded)
     })?;
