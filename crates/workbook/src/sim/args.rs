@@ -1,6 +1,7 @@
 //! The options of `workbook sim`.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use cli::args::whole;
@@ -113,6 +114,9 @@ pub struct SimArgs {
     /// Maximum number of warp instructions per block before the kernel is stopped as endless
     #[arg(long, value_name = "N", default_value_t = FUEL, value_parser = whole::<u64>)]
     pub fuel: u64,
+    /// Seconds after which the simulation ends with an error, whatever the fuel
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = whole::<u64>)]
+    pub limit: u64,
     /// Run blocks one after the other, not in parallel
     #[arg(long)]
     pub serial: bool,
@@ -188,17 +192,28 @@ impl SimArgs {
         }
     }
 
-    /// Returns the settings of the launch `dim`.
+    /// Returns the settings of the launch `dim`, which begins now.
     pub fn options(&self, dim: &Dim) -> Result<Options, BadInput> {
         Ok(Options {
             fuel: self.fuel,
             launch_fuel: self.fuel.saturating_mul(BLOCKS),
+            until: Instant::now().checked_add(Duration::from_secs(self.limit)),
             schedule: self.schedule.into(),
             seed: self.seed,
             parallel: !self.serial,
             trace: self.trace.is_some().then(|| self.watch(dim)).transpose()?,
             ..Options::default()
         })
+    }
+
+    /// Refuses the report of a launch that reached its time limit, because it is one of half a launch.
+    pub fn in_time(&self, options: &Options) -> Result<(), BadInput> {
+        if options.until.is_none_or(|end| Instant::now() < end) {
+            return Ok(());
+        }
+        let limit = self.limit;
+        let expected = format!("a launch that ends within {limit} seconds (or a longer --limit)");
+        Err(BadInput::new("--limit", expected, "it still running"))
     }
 
     /// Returns the warp to trace, which must be in the launch.

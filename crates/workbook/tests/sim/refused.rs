@@ -166,6 +166,18 @@ fn outputs_that_cannot_be() {
     );
 }
 
+/// Also where the fuel would last for hours.
+#[test]
+fn a_launch_beyond_its_time_limit_is_refused() {
+    let ptx = SAXPY.replace("    ret;", "    bra end;");
+    assert_ne!(ptx, SAXPY);
+    let folder = Folder::new();
+    let file = folder.write("endless.ptx", ptx);
+    let fuel = u64::MAX.to_string();
+    let args = [&[&file, "--limit", "1", "--fuel", &fuel][..], &ARGS].concat();
+    sim(&args).refused(&["--limit: expected a launch that ends within 1 seconds"]);
+}
+
 /// Escapes in a kernel's output, and in names of files in it, do not act on a terminal.
 #[test]
 fn escapes_are_shown() {
