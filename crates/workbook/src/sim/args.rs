@@ -26,6 +26,9 @@ The simulator is not an assembler: it may run PTX that ptxas and the driver refu
 const FUEL: u64 = 20_000_000;
 const BLOCKS: u64 = 100;
 
+/// Maximum number of steps in `--trace`: each takes 100 bytes or more.
+const MAX_STEPS: usize = 1_000_000;
+
 /// Run a kernel of a PTX or CUDA file in the simulator, without a GPU: lists its faults and its costs
 #[derive(Debug, Clone, Args)]
 #[command(after_help = format!("{NO_ASSEMBLER}\n\nExample:\n  {EXAMPLE}"))]
@@ -96,7 +99,7 @@ pub struct SimArgs {
     /// Number of the warp within its block
     #[arg(long, value_name = "N", default_value_t = 0, requires = "trace")]
     pub trace_warp: u32,
-    /// Maximum number of steps, counted from the start
+    /// Maximum number of steps, counted from the start; at most 1,000,000
     #[arg(long, value_name = "N", default_value_t = 4096, requires = "trace", value_parser = whole::<usize>)]
     pub trace_steps: usize,
     /// Print only faults, no costs
@@ -228,6 +231,10 @@ impl SimArgs {
         if u64::from(self.trace_warp) >= warps {
             let expected = format!("a number below {warps}, the warps of a block");
             return Err(BadInput::new("--trace-warp", expected, self.trace_warp));
+        }
+        if self.trace_steps > MAX_STEPS {
+            let expected = format!("at most {MAX_STEPS}");
+            return Err(BadInput::new("--trace-steps", expected, self.trace_steps));
         }
         Ok(Watch {
             block,

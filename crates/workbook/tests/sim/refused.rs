@@ -157,6 +157,10 @@ fn outputs_that_cannot_be() {
     with(&["--dump", "9:/tmp/y.npy"], &["2, 3, found 9"]);
     with(&["--trace-warp", "1"], &["--trace"]);
     with(
+        &["--trace", "/tmp/t.json", "--trace-steps", "30000000"],
+        &["--trace-steps: expected at most 1000000, found 30000000"],
+    );
+    with(
         &["--trace", "/tmp/t.json", "--trace-warp", "1"],
         &["--trace-warp: expected a number below 1"],
     );
