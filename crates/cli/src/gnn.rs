@@ -113,11 +113,11 @@ fn graphs(
     })?;
     for (first, graphs) in (0..).step_by(BATCH).zip(source.graphs.chunks(BATCH)) {
         let batch = source.batch(graphs, config, request)?;
+        let logits = forward(&mut pass(), ops, &loaded.model, &batch)?;
+        let rows = top::top(&logits, 3).map_err(|error| source.named(error))?;
         if let Some(path) = &args.edges {
             graphs.iter().for_each(|graph| notes(path, graph));
         }
-        let logits = forward(&mut pass(), ops, &loaded.model, &batch)?;
-        let rows = top::top(&logits, 3)?;
         for ((i, graph), classes) in (first..).zip(graphs).zip(&rows) {
             let head = describe(i, graph, source.truth(graph));
             data::print!("{head}\n{}", top::lines(classes, &config.labels));

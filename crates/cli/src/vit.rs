@@ -20,6 +20,7 @@ use crate::load::{self, Loaded, Request};
 use crate::note::note;
 use crate::own::{self, Program};
 use crate::simulation::simulated;
+use crate::tensors::named;
 use crate::top;
 use crate::trace::{traced, warm_up};
 use view::View;
@@ -120,9 +121,9 @@ fn pictures(
     for (path, pixels) in paths.iter().zip(&pixels) {
         let pixels = view.tensor(pixels, request)?;
         let logits = pass.run(&request.device, &[&pixels], |x| model.forward(ops, &x[0]))?;
-        let classes = &top::top(&logits, 5)?[0];
-        let lines = top::lines(classes, &model.config().labels);
         let path = path.display().to_string();
+        let classes = top::top(&logits, 5).map_err(|error| named(&path, error))?;
+        let lines = top::lines(&classes[0], &model.config().labels);
         data::print!("{}\n{lines}", data::plain_line(&path));
     }
     if let Some(output) = paint {

@@ -11,6 +11,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::GnnArgs;
 use crate::load::Request;
+use crate::tensors::named;
 
 /// Describes isolated nodes: `2 of 5 nodes have no edge, such as node 3`; `None` if there are none.
 pub fn lonely(graph: &Graph) -> Option<String> {
@@ -103,13 +104,10 @@ impl Source {
     }
 
     /// Adds the file's name to an error.
-    fn named(&self, error: models::Error) -> models::Error {
-        match (error, &self.path) {
-            (models::Error::Input(bad), Some(path)) => models::Error::Input(BadInput {
-                what: format!("{path}: {}", bad.what),
-                ..bad
-            }),
-            (error, _) => error,
+    pub fn named(&self, error: models::Error) -> models::Error {
+        match &self.path {
+            Some(path) => named(path, error),
+            None => error,
         }
     }
 }

@@ -9,7 +9,7 @@ use replay::Pass;
 
 use crate::files::Output;
 use crate::load::Request;
-use crate::tensors::{Input, Named, write};
+use crate::tensors::{Input, Named, named, write};
 use crate::trace::warm_up;
 
 /// The largest number of graphs in addition to the nodes: a graph may have none, but each has a row of logits.
@@ -29,7 +29,11 @@ pub fn run(
     let batch = read(input, model.config(), request, scores)?;
     warm_up(trace, || Ok(model.forward(ops, &batch)?))?;
     let logits = super::forward(&mut pass, ops, model, &batch)?;
-    write(output, &[Named::floats("logits", &logits)?])
+    let logits = Named::floats("logits", &logits);
+    write(
+        output,
+        &[logits.map_err(|error| named(input.display(), error))?],
+    )
 }
 
 fn read(

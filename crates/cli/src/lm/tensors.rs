@@ -10,7 +10,7 @@ use super::steps::Steps;
 use super::{LmArgs, ids};
 use crate::files::Output;
 use crate::progress::Progress;
-use crate::tensors::{Input, Named, write};
+use crate::tensors::{Input, Named, named, write};
 use crate::trace::warm_up;
 
 /// Maximum number of keys and values of all rows: 2 GiB in f32.
@@ -38,7 +38,8 @@ pub fn run(
         logits(ops, model, &mut rows.clone(), new.min(2), recorded)
     })?;
     let logits = logits(ops, model, &mut rows, new, recorded)?;
-    let mut answer = vec![Named::floats("logits", &logits)?];
+    let logits = Named::floats("logits", &logits).map_err(|error| named(name, error))?;
+    let mut answer = vec![logits];
     if args.generate.is_some() {
         answer.push(Named::tokens("tokens", &rows));
     }

@@ -7,7 +7,7 @@ use replay::Pass;
 
 use crate::files::Output;
 use crate::load::Request;
-use crate::tensors::{Input, Named, write};
+use crate::tensors::{Input, Named, named, write};
 use crate::trace::warm_up;
 
 /// pixel_values (B, 3, S, S) → logits (B, labels).
@@ -33,5 +33,6 @@ pub fn run(
     let pixels = pixels.to_dtype(request.dtype)?.to_device(&request.device)?;
     warm_up(trace, || Ok(model.forward(ops, &pixels)?))?;
     let logits = pass.run(&request.device, &[&pixels], |x| model.forward(ops, &x[0]))?;
-    write(output, &[Named::floats("logits", &logits)?])
+    let logits = Named::floats("logits", &logits);
+    write(output, &[logits.map_err(|error| named(path, error))?])
 }

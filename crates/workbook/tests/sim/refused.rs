@@ -51,6 +51,10 @@ fn launches_that_no_gpu_takes() {
         &["saxpy: block: expected 1 to 1024 threads, found 2048"],
     );
     with(&["--block", "0"], &["found 0"]);
+    with(
+        &["--entry", ""],
+        &["--entry: expected one of saxpy, found an empty name"],
+    );
     with(&["--grid", "0"], &["saxpy: grid: expected 1 to"]);
     with(&["--smem", "1000000"], &["shared memory", "1000000"]);
     with(
@@ -149,6 +153,10 @@ fn outputs_that_cannot_be() {
     with(
         &["--dump", "y.npy"],
         &["--dump: expected K:FILE.npy", "y.npy"],
+    );
+    with(
+        &["--dump", "2:"],
+        &["--dump: expected K:FILE.npy", "found 2:"],
     );
     with(
         &["--dump", "1:/tmp/y.npy"],
