@@ -16,6 +16,9 @@ use crate::trace::warm_up;
 /// Maximum number of keys and values of all rows: 2 GiB in f32.
 const MAX_CACHED: usize = 1 << 29;
 
+/// Maximum number of new tokens of all rows: each is chosen by a call of its own, which takes 10 µs.
+const MAX_NEW: usize = 1 << 20;
+
 /// A cache has room for a multiple of this many positions.
 const BLOCK: usize = 64;
 
@@ -99,6 +102,10 @@ fn read(input: &Path, model: &LanguageModel, new: usize) -> models::Result<Vec<V
         return Err(data::BadInput::new("--generate", expected, new).into());
     }
     let rows = ids.shape[0];
+    if rows.saturating_mul(new) > MAX_NEW {
+        let expected = format!("at most {} for {rows} rows", MAX_NEW / rows);
+        return Err(data::BadInput::new("--generate", expected, new).into());
+    }
     let fits = longest(config) / (length + new).next_multiple_of(BLOCK);
     if rows > fits {
         let expected = format!(
