@@ -8,7 +8,7 @@ use data::families::{self, FAMILIES};
 use data::graph::Graph;
 use levels::Level;
 use models::gnn::{Config, GraphBatch};
-use models::{Csr, GraphTransformer, Segments};
+use models::{Csr, GraphTransformer, Scores, Segments};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use replay::Pass;
@@ -55,6 +55,13 @@ pub fn load(request: &Request, level: &Level, cuda_graph: bool) -> models::Resul
         }
     };
     let (config, dtype, device) = (model.config(), request.dtype, &request.device);
+    let edges = graphs.iter().map(|graph| graph.edges.len()).sum();
+    let size = [
+        graphs.iter().map(|graph| graph.num_nodes).sum(),
+        edges,
+        GRAPHS,
+    ];
+    config.check_pass(&request.model, size, Scores::Held)?;
     let batch = GraphBatch::of(&graphs, config, dtype, device)?;
     let mut workloads = vec![workload(format!("graphs{GRAPHS}"), batch, GRAPHS)];
     if large {

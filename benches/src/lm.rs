@@ -9,7 +9,7 @@ use cli::load::{self, Loaded, Request};
 use cli::tokenizer::TextTokenizer;
 use levels::Level;
 use models::lm::Logits;
-use models::{KvCache, LanguageModel};
+use models::{KvCache, LanguageModel, Scores};
 use replay::Pass;
 
 use crate::job::{Job, Model, Workload};
@@ -34,7 +34,10 @@ pub fn load(request: &Request, level: &Level, cuda_graph: bool) -> models::Resul
     let prefill = PREFILL.min(context);
     let end = (POSITION + DECODE / 2).min(context);
     let start = end.saturating_sub(DECODE).max(1);
-    let tokens = tokens(&loaded, end.max(prefill))?;
+    let longest = end.max(prefill);
+    let size = [1, longest];
+    (loaded.model.config()).check_pass(&request.model, size, 0, Logits::Last, Scores::Held)?;
+    let tokens = tokens(&loaded, longest)?;
     let preset = loaded.folder.is_none();
     let model = Shared {
         model: Arc::new(loaded.model),

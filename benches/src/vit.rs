@@ -8,7 +8,7 @@ use cli::load::{self, Loaded, Request};
 use data::picture::{self, Preprocessor};
 use data::shapes::CLASSES;
 use levels::Level;
-use models::VisionTransformer;
+use models::{Scores, VisionTransformer};
 use replay::Pass;
 
 use crate::job::{Job, Model, Workload};
@@ -23,7 +23,9 @@ pub fn load(request: &Request, level: &Level, cuda_graph: bool) -> models::Resul
         (false, true) => vec![1],
         (false, false) => vec![1, if request.model == "b16" { 128 } else { 32 }],
     };
-    let pictures = pixels(&loaded, batches[batches.len() - 1].min(CLASSES.len()))?;
+    let largest = batches[batches.len() - 1];
+    (loaded.model.config()).check_pass(&request.model, largest, Scores::Held)?;
+    let pictures = pixels(&loaded, largest.min(CLASSES.len()))?;
     let side = loaded.model.config().image_size;
     let model = Arc::new(loaded.model);
     let workload = |batch: usize| {

@@ -48,6 +48,7 @@ impl TensorFile {
         SafeTensors::deserialize(&bytes).map_err(|e| bad(format!("{} bytes: {e}", bytes.len())))?;
         let (header, metadata) =
             SafeTensors::read_metadata(&bytes).map_err(|e| bad(e.to_string()))?;
+        check_count(path, &metadata)?; // of a pipe
         data::unique_keys(&bytes[8..8 + header]).map_err(|e| bad(format!("a header with {e}")))?;
         Ok(Self {
             path: path.to_path_buf(),
@@ -162,12 +163,17 @@ fn check_length(path: &Path, bad: impl Fn(String) -> BadInput) -> Result<(), Bad
         read(header, &mut start)?;
     }
     let data = match SafeTensors::read_metadata(&start) {
-        Ok(_) => 0,
+        Ok((_, metadata)) => {
+            check_count(path, &metadata)?;
+            0
+        }
         // The header is valid, and the data follows it.
         Err(SafeTensorError::MetadataIncompleteBuffer) => {
             let metadata = serde_json::from_slice::<Metadata>(&start[8..]);
             let metadata = metadata.map_err(SafeTensorError::InvalidHeaderDeserialization);
-            metadata.map_err(bad)?.data_len() as u64
+            let metadata = metadata.map_err(bad)?;
+            check_count(path, &metadata)?;
+            metadata.data_len() as u64
         }
         Err(e) => return Err(bad(e)),
     };
@@ -180,6 +186,19 @@ fn check_length(path: &Path, bad: impl Fn(String) -> BadInput) -> Result<(), Bad
 
 /// Maximum bytes of a header, as in the crate `safetensors`.
 const MAX_HEADER: u64 = 100_000_000;
+
+/// Maximum number of tensors of a file. Each costs time even if it is empty; the largest models have as many in all.
+const MAX_TENSORS: usize = 100_000;
+
+fn check_count(path: &Path, metadata: &Metadata) -> Result<(), BadInput> {
+    match metadata.tensors().len() {
+        0..=MAX_TENSORS => Ok(()),
+        found => {
+            let expected = format!("at most {MAX_TENSORS} tensors");
+            Err(BadInput::new(path.display(), expected, found))
+        }
+    }
+}
 
 /// Size that a model asks for where its configuration has no tensor, if [`VarBuilder::contains_tensor`] says that there
 /// is one. No tensor of a checkpoint has it.
@@ -383,5 +402,18 @@ mod tests {
         assert!(TensorFile::read(&path).is_ok());
         std::fs::write(&path, [&size(2)[..], b"{}"].concat()).unwrap();
         assert!(TensorFile::read(&path).is_ok());
+    }
+
+    #[test]
+    fn a_file_of_too_many_empty_tensors_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model.safetensors");
+        let empty = r#"{"dtype":"U8","shape":[0],"data_offsets":[0,0]}"#;
+        let tensors = (0..=MAX_TENSORS).map(|i| format!("\"{i}\":{empty}"));
+        let header = format!("{{{}}}", tensors.collect::<Vec<_>>().join(","));
+        let size = (header.len() as u64).to_le_bytes();
+        std::fs::write(&path, [&size[..], header.as_bytes()].concat()).unwrap();
+        let error = TensorFile::read(&path).err().expect("an error");
+        assert_eq!(error.expected, "at most 100000 tensors");
     }
 }

@@ -11,9 +11,10 @@ use data::BadInput;
 use data::features::{edge_features, node_features};
 
 use crate::config::ConfigFile;
+use crate::largest::{self, MAX_ELEMENTS, Size};
 use crate::layers::{layer_norm, linear, stacked};
 use crate::whole_pass::{GraphBlock, GraphPass};
-use crate::{Csr, GraphSizes, Heads, Linear, Norm, Ops, Segments, Weight};
+use crate::{Csr, GraphSizes, Heads, Linear, Norm, Ops, Scores, Segments, Weight};
 
 /// Where the tensors of the layers are, each below its number.
 pub const LAYERS: &str = "blocks";
@@ -104,6 +105,30 @@ impl Config {
             layer_norm_eps: file.epsilon_or("layer_norm_eps", 1e-5)?,
             labels,
         })
+    }
+
+    /// Refuses a pass over `[nodes, edges, graphs]` if one of its tensors would be too large.
+    ///
+    /// # Errors
+    /// [`BadInput`] about `input`, with the keys of the largest tensor.
+    pub fn check_pass(
+        &self,
+        input: &str,
+        [nodes, edges, graphs]: [usize; 3],
+        scores: Scores,
+    ) -> std::result::Result<(), BadInput> {
+        let nodes = ("nodes", nodes);
+        let edges = ("edges", edges);
+        let hidden = ("`hidden_size`", self.hidden_size);
+        let sizes: [Size; 5] = [
+            &[nodes, ("`node_features`", self.node_features)],
+            &[nodes, ("4", 4), hidden],
+            &[nodes, ("`intermediate_size`", self.intermediate_size)],
+            &[edges, ("`edge_features`", self.edge_features)],
+            &[("graphs", graphs), ("`num_classes`", self.num_classes)],
+        ];
+        largest::check(input, MAX_ELEMENTS, &sizes)?;
+        largest::check(input, scores.most(), &[&[edges, hidden]])
     }
 
     /// H and D.

@@ -13,9 +13,10 @@ use candle_nn::VarBuilder;
 use data::BadInput;
 
 use crate::config::ConfigFile;
+use crate::largest::{self, MAX_ELEMENTS, Size};
 use crate::layers::{layer_norm, linear, stacked};
 use crate::whole_pass::{EncoderBlock, EncoderPass};
-use crate::{Heads, Linear, Norm, Ops};
+use crate::{Heads, Linear, Norm, Ops, Scores};
 
 /// Where the tensors of the layers are, each below its number.
 pub const LAYERS: &str = "vit.encoder.layer";
@@ -65,7 +66,6 @@ impl Config {
         file.no_variant()?;
         file.divides("num_attention_heads", "hidden_size")?;
         file.divides("patch_size", "image_size")?;
-        check_patches(file)?;
         Ok(Self {
             image_size: file.size("image_size")?,
             patch_size: file.size("patch_size")?,
@@ -85,27 +85,43 @@ impl Config {
         Heads::full(self.num_attention_heads, d)
     }
 
+    /// Refuses a pass over `images` if one of its tensors would be too large.
+    ///
+    /// # Errors
+    /// [`BadInput`] about `input`, with the keys of the largest tensor.
+    pub fn check_pass(
+        &self,
+        input: &str,
+        images: usize,
+        scores: Scores,
+    ) -> std::result::Result<(), BadInput> {
+        let side = ("`image_size`", self.image_size);
+        let tokens = self.patches_a_side().saturating_pow(2).saturating_add(1);
+        let (images, tokens) = (("images", images), ("(patches + 1)", tokens));
+        let heads = ("`num_attention_heads`", self.num_attention_heads);
+        let sizes: [Size; 4] = [
+            &[images, ("3", 3), side, side],
+            &[
+                images,
+                tokens,
+                ("3", 3),
+                ("`hidden_size`", self.hidden_size),
+            ],
+            &[
+                images,
+                tokens,
+                ("`intermediate_size`", self.intermediate_size),
+            ],
+            &[images, ("classes", self.labels.len())],
+        ];
+        largest::check(input, MAX_ELEMENTS, &sizes)?;
+        largest::check(input, scores.most(), &[&[images, tokens, tokens, heads]])
+    }
+
     /// Patches along a side of an image.
     pub fn patches_a_side(&self) -> usize {
         self.image_size / self.patch_size
     }
-}
-
-/// The largest number of patches squared times heads: level 1 computes the attention's scores of all heads at once, and
-/// these take 1 GiB in f32. 16 heads over 1024 × 1024 pixels in patches of 16 × 16 fit.
-const MAX_SCORES: usize = 1 << 28;
-
-/// Refuses more patches than the scores of the attention have memory for.
-fn check_patches(file: &ConfigFile) -> std::result::Result<(), BadInput> {
-    let (image, heads) = (file.size("image_size")?, file.size("num_attention_heads")?);
-    let most = (MAX_SCORES / heads).isqrt();
-    if (image / file.size("patch_size")?).pow(2) <= most {
-        return Ok(());
-    }
-    let expected = format!(
-        "a size that cuts `image_size` = {image} into at most {most} patches (`num_attention_heads` = {heads})"
-    );
-    Err(file.complain("patch_size", expected))
 }
 
 /// The largest number of classes without names, which are made up before the weights are read.
@@ -285,42 +301,5 @@ impl VisionTransformer {
             .mean(1)?
             .squeeze(1)?; // (B, T)
         weights.narrow(1, 1, weights.dim(1)? - 1) // without the class token itself
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use serde_json::json;
-
-    use super::*;
-
-    fn config(image: usize, patch: usize, heads: usize) -> std::result::Result<Config, BadInput> {
-        let json = json!({
-            "model_type": "vit",
-            "image_size": image,
-            "patch_size": patch,
-            "hidden_size": 64 * heads,
-            "intermediate_size": 256,
-            "num_hidden_layers": 1,
-            "num_attention_heads": heads,
-        });
-        Config::from_file(&ConfigFile::parse(Path::new("c.json"), &json.to_string())?)
-    }
-
-    #[test]
-    fn more_patches_than_scores_have_memory_for_are_refused() {
-        for (image, patch, heads) in [(224, 16, 12), (518, 14, 24), (1024, 16, 16), (1024, 8, 1)] {
-            assert!(config(image, patch, heads).is_ok(), "{image}/{patch}");
-        }
-        let refused = |image, patch, heads| config(image, patch, heads).unwrap_err().to_string();
-        assert_eq!(
-            refused(1024, 4, 1),
-            "c.json: `patch_size`: expected a size that cuts `image_size` = 1024 into at most 16384 patches \
-             (`num_attention_heads` = 1), found 4"
-        );
-        assert!(refused(1024, 8, 16).contains("into at most 4096 patches"));
-        assert!(refused(1 << 24, 1, 1).contains("into at most 16384 patches"));
     }
 }

@@ -172,7 +172,11 @@ impl Case {
             [] => "a text with a kernel".to_owned(),
             names => format!("one of {}", names.join(", ")),
         };
-        let found = self.entry.as_deref().unwrap_or("none");
+        let found = match self.entry.as_deref() {
+            None => "none",
+            Some("") => "an empty name",
+            Some(name) => name,
+        };
         Err(wrong("--entry", expected, found))
     }
 

@@ -67,6 +67,38 @@ fn results_and_reports_do_not_depend_on_the_number_of_threads() {
     }
 }
 
+/// A loop of copies by every lane. Each takes as long as hundreds of instructions.
+#[test]
+fn bulk_copies_cost_fuel_by_their_bytes() {
+    let is_endless = |bytes: u32| {
+        let text = text(&format!(
+            ".shared .align 16 .b8 row[32768];
+            again: cp.async.bulk.global.shared::cta.bulk_group [%out], [row], {bytes};
+            cp.async.bulk.commit_group;
+            cp.async.bulk.wait_group 0;
+            add.u32 %k, %k, 1;
+            setp.lt.u32 %p, %k, 100;
+            @%p bra again;"
+        ));
+        let kernel = Module::parse(&text).unwrap().kernel("kernel").unwrap();
+        let dim = Dim {
+            grid: [1; 3],
+            block: [32, 1, 1],
+            smem: 0,
+        };
+        let options = Options {
+            fuel: 2000,
+            ..Options::default()
+        };
+        let mut buffers = [Buffer::u32s("out", &[0; 8192])];
+        let report = kernel.launch(dim, &mut buffers, &[Arg::Buffer(0)], &options);
+        let findings = report.unwrap().findings;
+        findings.iter().any(|f| f.class == Class::Endless)
+    };
+    assert!(!is_endless(16));
+    assert!(is_endless(32768));
+}
+
 #[test]
 fn a_launch_ends_with_its_first_endless_block() {
     let text = text("forever: bra forever;");

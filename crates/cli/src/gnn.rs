@@ -74,7 +74,17 @@ pub fn run(args: &GnnArgs, level: &Name) -> anyhow::Result<()> {
         let pass = || Pass::new(recorded);
         traced(trace, &request.device, || match files {
             Some((input, output)) => {
-                tensors::run(trace, ops, pass(), &loaded.model, &request, input, &output)
+                let scores = args.run.scores(level, &request.device);
+                let model = &loaded.model;
+                tensors::run(
+                    trace,
+                    (ops, scores),
+                    pass(),
+                    model,
+                    &request,
+                    input,
+                    &output,
+                )
             }
             None => graphs(args, ops, level, pass, &request, &loaded),
         })
@@ -92,6 +102,10 @@ fn graphs(
 ) -> anyhow::Result<()> {
     let config = loaded.model.config();
     let source = input::Source::read(args, config)?;
+    let scores = args.run.scores(level, &request.device);
+    for graphs in source.graphs.chunks(BATCH) {
+        source.check(graphs, config, scores)?;
+    }
     warm_up(args.run.trace, || {
         let first = &source.graphs[..source.graphs.len().min(BATCH)];
         let batch = source.batch(first, config, request)?;
@@ -99,11 +113,11 @@ fn graphs(
     })?;
     for (first, graphs) in (0..).step_by(BATCH).zip(source.graphs.chunks(BATCH)) {
         let batch = source.batch(graphs, config, request)?;
+        let logits = forward(&mut pass(), ops, &loaded.model, &batch)?;
+        let rows = top::top(&logits, 3).map_err(|error| source.named(error))?;
         if let Some(path) = &args.edges {
             graphs.iter().for_each(|graph| notes(path, graph));
         }
-        let logits = forward(&mut pass(), ops, &loaded.model, &batch)?;
-        let rows = top::top(&logits, 3)?;
         for ((i, graph), classes) in (first..).zip(graphs).zip(&rows) {
             let head = describe(i, graph, source.truth(graph));
             data::print!("{head}\n{}", top::lines(classes, &config.labels));

@@ -119,7 +119,8 @@ pub fn run(args: &LmArgs, level: &Name) -> anyhow::Result<()> {
         let recorded = args.cuda_graph.records(ops, &request.device, trace)?;
         traced(trace, &request.device, || match files {
             Some((input, output)) => {
-                tensors::run(args, ops, &loaded.model, recorded, input, &output)
+                let scores = args.run.scores(level, &request.device);
+                tensors::run(args, ops, scores, &loaded.model, recorded, input, &output)
             }
             None => prompt::run(args, sampling, ops, level, &loaded, recorded),
         })

@@ -1,8 +1,10 @@
 //! The ops of a run: a level's, with those that `--swap` takes from others.
 
+use candle_core::Device;
 use data::BadInput;
 use kernels::without;
 use levels::{Level, Name, Selection};
+use models::Scores;
 
 use crate::args::RunArgs;
 use crate::load::Request;
@@ -36,6 +38,17 @@ impl RunArgs {
         }
         without::set(&self.without);
         Ok(ops)
+    }
+
+    /// How this run attends. A learner's level, and one that `--swap` names, may hold all scores.
+    pub fn scores(&self, level: &Name, device: &Device) -> Scores {
+        if level.number() < 3 || self.swap.is_some() {
+            Scores::Held
+        } else if device.is_cpu() {
+            Scores::TiledOnCpu
+        } else {
+            Scores::TiledOnGpu
+        }
     }
 
     /// `level 4`, `level 4 with norm_qkv=2`, or `level 5 without overlap`.

@@ -1,11 +1,12 @@
 //! `--input` and `--output`: tensors with the names of other frameworks.
 
+use std::fmt::Display;
 use std::path::Path;
 
 use candle_core::{DType, Tensor};
 use data::BadInput;
-use models::Result;
 use models::checkpoint::TensorFile;
+use models::{Error, Result};
 use safetensors::tensor::{Dtype, TensorView};
 
 use crate::files::Output;
@@ -114,6 +115,17 @@ impl Named {
             shape: vec![rows.len(), rows.first().map_or(0, Vec::len)],
             bytes: values.flat_map(i64::to_le_bytes).collect(),
         }
+    }
+}
+
+/// Adds the name of the input to an error.
+pub fn named(input: impl Display, error: Error) -> Error {
+    match error {
+        Error::Input(bad) => Error::Input(BadInput {
+            what: format!("{input}: {}", bad.what),
+            ..bad
+        }),
+        error => error,
     }
 }
 

@@ -64,6 +64,10 @@ impl TextTokenizer {
         let encoding = run(&self.file, || self.tokenizer.encode(text, whole))?;
         let ids = encoding.get_ids();
         match ids.iter().find(|id| **id as usize >= vocab_size) {
+            None if ids.is_empty() && !text.is_empty() => {
+                let found = format!("none for a text of {} bytes", text.len());
+                Err(BadInput::new(&self.file, "at least one token", found))
+            }
             None => Ok(ids.to_vec()),
             Some(id) => {
                 let expected = format!("tokens below {vocab_size}, the model's vocab_size");

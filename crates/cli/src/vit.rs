@@ -20,6 +20,7 @@ use crate::load::{self, Loaded, Request};
 use crate::note::note;
 use crate::own::{self, Program};
 use crate::simulation::simulated;
+use crate::tensors::named;
 use crate::top;
 use crate::trace::{traced, warm_up};
 use view::View;
@@ -77,7 +78,9 @@ pub fn run(args: &VitArgs, level: &Name) -> anyhow::Result<()> {
         let pass = Pass::new(args.cuda_graph.records(ops, &request.device, trace)?);
         traced(args.run.trace, &request.device, || match files {
             Some((input, output)) => {
-                tensors::run(trace, ops, pass, &loaded.model, &request, input, &output)
+                let scores = args.run.scores(level, &request.device);
+                let model = &loaded.model;
+                tensors::run(trace, (ops, scores), pass, model, &request, input, &output)
             }
             None => pictures(args, ops, level, pass, &request, &loaded, paint),
         })
@@ -99,6 +102,9 @@ fn pictures(
     } else {
         args.image.clone()
     };
+    let config = loaded.model.config();
+    let scores = args.run.scores(level, &request.device);
+    config.check_pass("--image", 1, scores)?;
     let view = View::new(loaded)?;
     let read: Result<Vec<_>, BadInput> = paths.iter().map(|path| view.read(path)).collect();
     let (pixels, changes): (Vec<_>, Vec<_>) = read?.into_iter().unzip();
@@ -115,9 +121,9 @@ fn pictures(
     for (path, pixels) in paths.iter().zip(&pixels) {
         let pixels = view.tensor(pixels, request)?;
         let logits = pass.run(&request.device, &[&pixels], |x| model.forward(ops, &x[0]))?;
-        let classes = &top::top(&logits, 5)?[0];
-        let lines = top::lines(classes, &model.config().labels);
         let path = path.display().to_string();
+        let classes = top::top(&logits, 5).map_err(|error| named(&path, error))?;
+        let lines = top::lines(&classes[0], &model.config().labels);
         data::print!("{}\n{lines}", data::plain_line(&path));
     }
     if let Some(output) = paint {

@@ -22,6 +22,21 @@ pub const RETURN_SCALE: f32 = 4.0;
 /// also the maximum of the neighbours that are looked up for the features of the edges. Both take about 10 s.
 const MAX_WORK: usize = 3_000_000_000;
 
+/// Maximum number of features of all nodes, or of all edges: 1 GiB.
+const MAX_FEATURES: usize = 1 << 28;
+
+fn check_size(what: &str, rows: usize, width: usize) -> Result<(), BadInput> {
+    if rows.saturating_mul(width) <= MAX_FEATURES {
+        return Ok(());
+    }
+    let expected = format!("at most {MAX_FEATURES} features of its {what}s");
+    Err(BadInput::new(
+        format!("graph without {what} attributes"),
+        expected,
+        format!("{rows} × {width}"),
+    ))
+}
+
 /// Node features, row-major (num_nodes, width).
 ///
 /// The graph's own attributes where it has them. Otherwise row i is
@@ -34,6 +49,7 @@ pub fn node_features(graph: &Graph, width: usize) -> Result<Vec<f32>, BadInput> 
     if let Some(rows) = &graph.node_attributes {
         return own("node attributes of the graph", rows, width);
     }
+    check_size("node", graph.num_nodes, width)?;
     let steps = MAX_STEPS.min(width);
     let work = graph
         .num_nodes
@@ -71,6 +87,7 @@ pub fn edge_features(graph: &Graph, width: usize) -> Result<Vec<f32>, BadInput> 
     if let Some(rows) = &graph.edge_attributes {
         return own("edge attributes of the graph", rows, width);
     }
+    check_size("edge", graph.edges.len(), width)?;
     let walk = Walk::new(graph);
     let work = |&[i, j]: &[u32; 2]| {
         let neighbours = [i, j].map(|i| walk.neighbours(i as usize).len());
@@ -200,6 +217,15 @@ fn dot(a: &[f32], b: &[f32]) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn features_without_memory_are_refused() {
+        let pair = Graph::undirected(2, &[[0, 1]]);
+        for features in [node_features, edge_features] {
+            let error = features(&pair, 1 << 28).unwrap_err();
+            assert_eq!(error.found, "2 × 268435456");
+        }
+    }
 
     /// By the multiplications, whatever the width.
     #[test]

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use data::{BadInput, short};
 
-use crate::machine::{DATE, is_date};
+use crate::machine::{DATE, TEXT, is_date, is_plain};
 use crate::{Kind, Origin};
 
 /// The number of the highest level.
@@ -96,12 +96,8 @@ pub(crate) fn check<R: Figures>(path: &Path, rows: &[R]) -> Result<(), BadInput>
                 format!("it in row {first}, too"),
             ));
         }
-        let date = row.origin().map(|origin| &origin.date);
-        let dated = match date.filter(|date| !is_date(date)) {
-            Some(date) => Err(Wrong::new("origin.date", DATE, date)),
-            None => Ok(()),
-        };
-        dated.and_then(|()| row.check()).map_err(|wrong| {
+        let measured = row.origin().map_or(Ok(()), origin);
+        measured.and_then(|()| row.check()).map_err(|wrong| {
             let (file, number) = (path.display(), i + 1);
             let what = format!(
                 "{file}: row {number}, {}: `{}`",
@@ -127,12 +123,24 @@ pub(crate) fn names<const N: usize>(names: [(&'static str, &str); N]) -> Result<
     }
 }
 
+/// Checks a row's commit and date.
+fn origin(Origin { commit, date }: &Origin) -> Result<(), Wrong> {
+    text("origin.commit", commit)?;
+    if is_date(date) {
+        Ok(())
+    } else {
+        Err(Wrong::new("origin.date", DATE, date))
+    }
+}
+
 /// Checks text for people.
 pub(crate) fn text(field: &'static str, found: &str) -> Result<(), Wrong> {
     if found.trim().is_empty() {
         Err(Wrong::new(field, "words", format!("{found:?}")))
-    } else {
+    } else if is_plain(found) {
         Ok(())
+    } else {
+        Err(Wrong::new(field, TEXT, found))
     }
 }
 
@@ -312,7 +320,11 @@ mod tests {
             assert_eq!(wrong(op(), |row| row.dtype = odd.into()), "dtype");
             assert_eq!(wrong(sweep(), |row| row.axis = odd.into()), "axis");
         }
-        assert_eq!(wrong(sweep(), |row| row.what = " ".into()), "what");
+        for odd in [" ", "<script>", "a\nb", "\u{1b}[2J", &"x".repeat(201)] {
+            assert_eq!(wrong(sweep(), |row| row.what = odd.into()), "what");
+            let kernels = |row: &mut OpRow| row.kernels.push(odd.into());
+            assert_eq!(wrong(op(), kernels), "kernels");
+        }
     }
 
     #[test]

@@ -151,6 +151,7 @@ mod tests {
 
     fn example() -> OpResults {
         let mut results = OpResults::new(Machine {
+            device: "cpu".into(),
             name: "A CPU".into(),
             threads: 2,
             date: "2026-11-21".into(),
@@ -228,13 +229,44 @@ mod tests {
         }
         let error = wrong("\"threads\": 2", "\"threads\": 0");
         assert!(error.ends_with("`machine.threads`: expected a number above 0, found 0"));
-        for date in ["yesterday", "2026-13-01", "26-11-27", "2026-+1-27"] {
+        for device in ["tpu", ""] {
+            let error = wrong(r#""device": "cpu""#, &format!(r#""device": "{device}""#));
+            let end = format!("`machine.device`: expected cpu or cuda, found \"{device}\"");
+            assert!(error.ends_with(&end), "{error}");
+        }
+        let no_days = [
+            "2026-13-01",
+            "2026-02-29",
+            "2100-02-29",
+            "2026-04-31",
+            "0000-01-01",
+        ];
+        for date in ["yesterday", "26-11-27", "2026-+1-27"]
+            .iter()
+            .chain(&no_days)
+        {
             let error = wrong("2026-11-21", date);
             let end = format!("`machine.date`: expected a date as YYYY-MM-DD, found {date}");
             assert!(error.ends_with(&end), "{error}");
         }
-        let origin = r#""origin": {"commit": "abc", "date": "2026-11-32"}, "op": "#;
-        let error = wrong("\"op\":", origin);
+        let origin = |commit: &str, date: &str| {
+            let origin = format!(r#"{{"commit": "{commit}", "date": "{date}"}}"#);
+            wrong("\"op\":", &format!(r#""origin": {origin}, "op": "#))
+        };
+        let long = "a".repeat(3_000_000);
+        for commit in [
+            "",
+            "<!-- results:end -->",
+            "<script>",
+            "\\u001b[2J",
+            "a\\nb",
+            &long,
+        ] {
+            let error = origin(commit, "2026-11-21");
+            assert!(error.contains("`origin.commit`: expected "), "{error}");
+            assert!(error.len() < 1000, "{error}");
+        }
+        let error = origin("abc", "2026-11-32");
         let end = "`origin.date`: expected a date as YYYY-MM-DD, found 2026-11-32";
         assert!(error.ends_with(end), "{error}");
         let notes = |text: &str| format!("\"notes\": [\"{text}\"], \"rows\"");

@@ -10,6 +10,8 @@ use crate::Figures;
 
 /// Maximum length of a text.
 const LONGEST: usize = 200;
+/// Description of a text.
+pub(crate) const TEXT: &str = "at most 200 bytes of words without markup";
 /// Characters that are markup in XML or in Markdown.
 const MARKUP: [char; 9] = ['<', '>', '|', '&', '`', '[', ']', '*', '\\'];
 
@@ -54,17 +56,38 @@ pub struct Origin {
 /// Description of a date.
 pub(crate) const DATE: &str = "a date as YYYY-MM-DD";
 
-/// Whether a text is `YYYY-MM-DD`, with a month of the year and a day from 1 to 31.
+/// Whether a text is short, and neither markup nor able to act on a terminal: it is printed and becomes a part of charts
+/// and of pages in Markdown.
+pub(crate) fn is_plain(text: &str) -> bool {
+    data::plain_line(text) == text && text.len() <= LONGEST && !text.contains(MARKUP)
+}
+
+/// Whether a text is `YYYY-MM-DD`, a day of the calendar since 1970.
 pub(crate) fn is_date(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
     let is_number = |part: &str| part.bytes().all(|c| c.is_ascii_digit());
     let [year, month, day] = parts[..] else {
         return false;
     };
-    [year.len(), month.len(), day.len()] == [4, 2, 2]
-        && parts.iter().all(|part| is_number(part))
-        && ("01"..="12").contains(&month)
-        && ("01"..="31").contains(&day)
+    if [year.len(), month.len(), day.len()] != [4, 2, 2]
+        || !parts.iter().all(|part| is_number(part))
+    {
+        return false;
+    }
+    let number = |text: &str| text.parse().unwrap_or(0);
+    let [year, month, day] = [year, month, day].map(number);
+    year >= 1970 && (1..=days(year, month)).contains(&day)
+}
+
+/// Days of a month of the Gregorian calendar; 0 for a number that is no month.
+fn days(year: u32, month: u32) -> u32 {
+    let is_leap = year.is_multiple_of(4) && !year.is_multiple_of(100) || year.is_multiple_of(400);
+    match month {
+        2 => 28 + u32::from(is_leap),
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => 0,
+    }
 }
 
 impl Machine {
@@ -87,7 +110,7 @@ impl Machine {
         at
     }
 
-    /// Checks the texts, which are printed and become parts of charts and of pages in Markdown.
+    /// Checks every field.
     pub(crate) fn check(&self, path: &Path) -> Result<(), BadInput> {
         let texts = [
             ("name", Some(&self.name)),
@@ -100,15 +123,15 @@ impl Machine {
             ("driver", self.driver.as_ref()),
             ("toolkit", self.toolkit.as_ref()),
         ];
-        let is_plain = |text: &str| {
-            data::plain_line(text) == text && text.len() <= LONGEST && !text.contains(MARKUP)
-        };
         let what = |field| format!("{}: `machine.{field}`", path.display());
         for (field, text) in texts {
             if let Some(text) = text.filter(|text| !is_plain(text)) {
-                let expected = format!("at most {LONGEST} bytes of words without markup");
-                return Err(BadInput::new(what(field), expected, data::short(text)));
+                return Err(BadInput::new(what(field), TEXT, data::short(text)));
             }
+        }
+        if !["cpu", "cuda"].contains(&&*self.device) {
+            let found = format!("{:?}", data::short(&self.device));
+            return Err(BadInput::new(what("device"), "cpu or cuda", found));
         }
         if self.name.trim().is_empty() {
             return Err(BadInput::new(

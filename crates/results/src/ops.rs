@@ -148,6 +148,7 @@ impl Figures for OpRow {
             ("dtype", &self.dtype),
         ])?;
         figures::level_name(&self.level)?;
+        (self.kernels.iter()).try_for_each(|name| figures::text("kernels", name))?;
         figures::times([
             ("host_us", Some(self.host_us)),
             ("device_us", self.device_us),

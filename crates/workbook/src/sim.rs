@@ -62,6 +62,7 @@ pub fn run(args: &SimArgs) -> Result<bool> {
         )?,
     };
     drop(simulating);
+    args.in_time(&options)?;
     let wrote = outputs.write(&report, &operands, options.trace, &text.ptx)?;
     let width = Term::stdout()
         .size_checked()

@@ -3,9 +3,11 @@
 use data::{BadInput, short};
 use serde_json::Value;
 
-use crate::Heads;
+use super::Logits;
 use crate::config::ConfigFile;
+use crate::largest::{self, MAX_ELEMENTS, Size};
 use crate::rope::Llama3Scaling;
+use crate::{Heads, Scores};
 
 /// The architecture's numbers, as in `config.json`.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,6 +80,50 @@ impl Config {
         let block = 2 * c + qkv * c + bias + q * c + 3 * f * c;
         let tables = if self.tie_word_embeddings { 1 } else { 2 };
         tables * self.vocab_size * c + self.num_hidden_layers * block + c
+    }
+
+    /// Refuses a pass over `[rows, tokens]`, or one after up to `new` more tokens of each row, if one of its tensors would be
+    /// too large.
+    ///
+    /// # Errors
+    /// [`BadInput`] about `input`, with the keys of the largest tensor.
+    pub fn check_pass(
+        &self,
+        input: &str,
+        [rows, tokens]: [usize; 2],
+        new: usize,
+        logits: Logits,
+        scores: Scores,
+    ) -> Result<(), BadInput> {
+        let Heads {
+            num_heads,
+            num_kv_heads,
+            head_dim,
+        } = self.heads;
+        let all = ("tokens", rows.saturating_mul(tokens));
+        let heads = ("`num_attention_heads`", num_heads);
+        let dim = ("`head_dim`", head_dim);
+        let qkv = (
+            "(`num_attention_heads` + 2 `num_key_value_heads`)",
+            num_heads + 2 * num_kv_heads,
+        );
+        let mlp = ("`intermediate_size`", self.intermediate_size);
+        let logits = match logits {
+            Logits::All => all,
+            Logits::Last => ("rows", rows),
+        };
+        let sizes: [Size; 4] = [
+            &[all, ("`hidden_size`", self.hidden_size)],
+            &[all, qkv, dim],
+            &[all, ("2", 2), mlp],
+            &[logits, ("`vocab_size`", self.vocab_size)],
+        ];
+        largest::check(input, MAX_ELEMENTS, &sizes)?;
+        // Level 1 copies shared keys for each head.
+        let cached = rows.saturating_mul(tokens.saturating_add(new));
+        let keys = [("(tokens + new tokens)", cached), heads, dim];
+        let pairs = [all, ("tokens", tokens), heads];
+        largest::check(input, scores.most(), &[&pairs, &keys])
     }
 
     /// Reads a Hugging Face `config.json`, of either generation (`rope_theta` and `rope_scaling`, or

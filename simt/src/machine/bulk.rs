@@ -23,6 +23,11 @@ const UNIT: u32 = 16;
 /// Copies of a block, to or from its shared memory, that are in flight, at most: who starts more does not end.
 const MOST_COPIES: usize = 1 << 10;
 
+/// Bytes that cost as much of the limit as an instruction: those that the lanes of a warp load at once.
+const CHARGED: u32 = 128;
+/// Maximum bytes of a block's shared memory. A copy that is larger is found to be wrong there.
+const MAX_SHARED: u32 = 227 << 10;
+
 /// A copy to shared memory.
 pub struct Load {
     to: usize,
@@ -77,6 +82,7 @@ impl Block<'_> {
                 continue;
             };
             let (to, from, bytes) = (to[lane], from[lane], sizes[lane]);
+            self.charge(bytes);
             let is_fine = self.is_whole(w, pc, lane, bytes)
                 && self.is_fine_row(w, pc, lane, (to_space, to), bytes, Kind::Write)
                 && self.is_fine_row(w, pc, lane, (Space::Global, from), bytes, Kind::Read);
@@ -250,6 +256,7 @@ impl Block<'_> {
         let (from, _) = self.resolve(w, pc, active, from);
         for lane in lanes(active) {
             let (to, from, bytes) = (to[lane], from[lane], sizes[lane]);
+            self.charge(bytes);
             let is_fine = self.is_whole(w, pc, lane, bytes)
                 && self.is_fine_row(w, pc, lane, (Space::Shared, from), bytes, Kind::Read)
                 && self.is_fine_row(w, pc, lane, (Space::Global, to), bytes, Kind::Write);
@@ -363,6 +370,12 @@ impl Block<'_> {
                 )
             });
         }
+    }
+
+    /// Takes what a copy costs from the limit: a loop over large copies would take hours otherwise.
+    fn charge(&mut self, bytes: u32) {
+        let cost = bytes.min(MAX_SHARED) / CHARGED;
+        self.fuel = self.fuel.saturating_sub(cost.into());
     }
 
     /// Whether no more copies can be in flight: then the block ends.

@@ -4,12 +4,14 @@ use std::collections::HashSet;
 
 use data::graph::Graph;
 use data::{BadInput, families};
+use models::Scores;
 use models::gnn::{Config, GraphBatch};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::GnnArgs;
 use crate::load::Request;
+use crate::tensors::named;
 
 /// Describes isolated nodes: `2 of 5 nodes have no edge, such as node 3`; `None` if there are none.
 pub fn lonely(graph: &Graph) -> Option<String> {
@@ -82,6 +84,14 @@ impl Source {
         }
     }
 
+    /// Refuses a batch of `graphs` that has a pass without memory.
+    pub fn check(&self, graphs: &[Graph], config: &Config, scores: Scores) -> Result<(), BadInput> {
+        let nodes = graphs.iter().map(|graph| graph.num_nodes).sum();
+        let edges = graphs.iter().map(|graph| graph.edges.len()).sum();
+        let name = self.path.as_deref().unwrap_or("--model");
+        config.check_pass(name, [nodes, edges, graphs.len()], scores)
+    }
+
     /// Batches `graphs`, with the features that the model of `config` takes.
     pub fn batch(
         &self,
@@ -94,13 +104,10 @@ impl Source {
     }
 
     /// Adds the file's name to an error.
-    fn named(&self, error: models::Error) -> models::Error {
-        match (error, &self.path) {
-            (models::Error::Input(bad), Some(path)) => models::Error::Input(BadInput {
-                what: format!("{path}: {}", bad.what),
-                ..bad
-            }),
-            (error, _) => error,
+    pub fn named(&self, error: models::Error) -> models::Error {
+        match &self.path {
+            Some(path) => named(path, error),
+            None => error,
         }
     }
 }

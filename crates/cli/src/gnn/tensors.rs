@@ -4,12 +4,12 @@ use std::path::Path;
 
 use candle_core::Tensor;
 use models::gnn::{Config, GraphBatch};
-use models::{GraphTransformer, Ops};
+use models::{GraphTransformer, Ops, Scores};
 use replay::Pass;
 
 use crate::files::Output;
 use crate::load::Request;
-use crate::tensors::{Input, Named, write};
+use crate::tensors::{Input, Named, named, write};
 use crate::trace::warm_up;
 
 /// The largest number of graphs in addition to the nodes: a graph may have none, but each has a row of logits.
@@ -19,20 +19,29 @@ const MAX_EMPTY: usize = 1 << 12;
 /// destinations, edge_attr (E, edge_features), batch (N), num_graphs (1) → logits (G, classes).
 pub fn run(
     trace: bool,
-    ops: &dyn Ops,
+    (ops, scores): (&dyn Ops, Scores),
     mut pass: Pass,
     model: &GraphTransformer,
     request: &Request,
     input: &Path,
     output: &Output,
 ) -> anyhow::Result<()> {
-    let batch = read(input, model.config(), request)?;
+    let batch = read(input, model.config(), request, scores)?;
     warm_up(trace, || Ok(model.forward(ops, &batch)?))?;
     let logits = super::forward(&mut pass, ops, model, &batch)?;
-    write(output, &[Named::floats("logits", &logits)?])
+    let logits = Named::floats("logits", &logits);
+    write(
+        output,
+        &[logits.map_err(|error| named(input.display(), error))?],
+    )
 }
 
-fn read(path: &Path, config: &Config, request: &Request) -> models::Result<GraphBatch> {
+fn read(
+    path: &Path,
+    config: &Config,
+    request: &Request,
+    scores: Scores,
+) -> models::Result<GraphBatch> {
     let known = ["x", "edge_index", "edge_attr", "batch", "num_graphs"];
     let input = Input::read(path, &known)?;
     let x = input.floats("x", &[None, Some(config.node_features)])?;
@@ -50,6 +59,8 @@ fn read(path: &Path, config: &Config, request: &Request) -> models::Result<Graph
         .collect();
     let edge_attr = input.floats("edge_attr", &[Some(num_edges), Some(config.edge_features)])?;
     let num_graphs = num_graphs(&input, num_nodes)?;
+    let size = [num_nodes, num_edges, num_graphs];
+    config.check_pass(&path.display().to_string(), size, scores)?;
     let batch = input
         .integers("batch", &[Some(num_nodes)], "graphs", num_graphs)?
         .values;

@@ -5,7 +5,7 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use data::BadInput;
 use levels::Name;
 use models::config::ConfigFile;
-use models::lm::Config;
+use models::lm::{Config, Logits};
 use models::{LanguageModel, Ops, Sampling};
 
 use super::LmArgs;
@@ -46,6 +46,8 @@ pub fn run(
         _ => DEFAULT_TOKENS,
     };
     let limit = args.max_tokens.unwrap_or(tokens_by_default).min(room);
+    let scores = args.run.scores(level, loaded.model.device());
+    config.check_pass("--prompt", [1, tokens.len()], limit, Logits::Last, scores)?;
     let end = end_of_text(loaded)?;
     let stream = text.stream(&tokens)?;
     if matches!(text, Text::Bytes) {

@@ -4,17 +4,20 @@ use std::path::Path;
 
 use candle_core::Tensor;
 use models::lm::{Config, Logits};
-use models::{LanguageModel, Ops, Sampling};
+use models::{LanguageModel, Ops, Sampling, Scores};
 
 use super::steps::Steps;
 use super::{LmArgs, ids};
 use crate::files::Output;
 use crate::progress::Progress;
-use crate::tensors::{Input, Named, write};
+use crate::tensors::{Input, Named, named, write};
 use crate::trace::warm_up;
 
 /// Maximum number of keys and values of all rows: 2 GiB in f32.
 const MAX_CACHED: usize = 1 << 29;
+
+/// Maximum number of new tokens of all rows: each is chosen by a call of its own, which takes 10 µs.
+const MAX_NEW: usize = 1 << 20;
 
 /// A cache has room for a multiple of this many positions.
 const BLOCK: usize = 64;
@@ -23,6 +26,7 @@ const BLOCK: usize = 64;
 pub fn run(
     args: &LmArgs,
     ops: &dyn Ops,
+    scores: Scores,
     model: &LanguageModel,
     recorded: bool,
     input: &Path,
@@ -30,11 +34,15 @@ pub fn run(
 ) -> anyhow::Result<()> {
     let new = args.generate.unwrap_or(0);
     let mut rows = read(input, model, new)?;
+    let size = [rows.len(), rows[0].len()];
+    let name = input.display().to_string();
+    (model.config()).check_pass(&name, size, new, Logits::All, scores)?;
     warm_up(args.run.trace, || {
         logits(ops, model, &mut rows.clone(), new.min(2), recorded)
     })?;
     let logits = logits(ops, model, &mut rows, new, recorded)?;
-    let mut answer = vec![Named::floats("logits", &logits)?];
+    let logits = Named::floats("logits", &logits).map_err(|error| named(name, error))?;
+    let mut answer = vec![logits];
     if args.generate.is_some() {
         answer.push(Named::tokens("tokens", &rows));
     }
@@ -94,6 +102,10 @@ fn read(input: &Path, model: &LanguageModel, new: usize) -> models::Result<Vec<V
         return Err(data::BadInput::new("--generate", expected, new).into());
     }
     let rows = ids.shape[0];
+    if rows.saturating_mul(new) > MAX_NEW {
+        let expected = format!("at most {} for {rows} rows", MAX_NEW / rows);
+        return Err(data::BadInput::new("--generate", expected, new).into());
+    }
     let fits = longest(config) / (length + new).next_multiple_of(BLOCK);
     if rows > fits {
         let expected = format!(

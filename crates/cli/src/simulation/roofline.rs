@@ -1,5 +1,7 @@
 //! `--roofline`: a chart of a run's kernels below a GPU's roofline.
 
+use std::ops::RangeInclusive;
+
 use candle_core::DType;
 use charts::{Format, Intensity, Roof, RooflineChart, roofline_chart};
 use data::BadInput;
@@ -11,6 +13,9 @@ use crate::files::Output;
 
 /// Measured roof of an H200: read bandwidth in TB/s, and f32 matmul without tensor cores in TFLOP/s.
 const H200: (f64, f64) = (4.27, 51.);
+
+/// Bandwidths and peaks that a chart can show.
+const DRAWN: RangeInclusive<f64> = 1e-3..=1e6;
 
 /// The roof of an H200 in f32, under which a simulated kernel's ceiling is drawn.
 pub fn h200() -> Roof {
@@ -84,14 +89,15 @@ impl Roofline {
 
 /// The roof of the options, or of the H200.
 fn roof(dtype: DType, run: &RunArgs) -> Result<Roof, BadInput> {
-    let positive = |option: &str, value: Option<f64>| match value {
-        Some(x) if !(x.is_finite() && x > 0.) => {
-            Err(BadInput::new(option, "a finite number above 0", x))
+    let drawn = |option: &str, value: Option<f64>| match value {
+        Some(x) if !DRAWN.contains(&x) => {
+            let expected = format!("a number from {} to {}", DRAWN.start(), DRAWN.end());
+            Err(BadInput::new(option, expected, x))
         }
         value => Ok(value),
     };
-    let bandwidth = positive("--bandwidth", run.bandwidth)?;
-    let peak = positive("--peak", run.peak)?;
+    let bandwidth = drawn("--bandwidth", run.bandwidth)?;
+    let peak = drawn("--peak", run.peak)?;
     if peak.is_none() && dtype != DType::F32 {
         let expected = format!("the peak of a GPU in {}, in TFLOP/s", dtype.as_str());
         return Err(BadInput::new(

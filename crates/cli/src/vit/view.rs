@@ -1,6 +1,6 @@
 //! An image as the model sees it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use candle_core::Tensor;
 use data::BadInput;
@@ -28,17 +28,24 @@ fn changes(from: (u32, u32), to: [u32; 2], transparent: bool) -> Option<String> 
 pub struct View {
     preprocessor: Preprocessor,
     side: usize,
+    /// The file of the preprocessor, which decides on the size.
+    file: Option<PathBuf>,
 }
 
 impl View {
     /// Reads the model's `preprocessor_config.json`; without it, uses the defaults of Hugging Face.
     pub fn new(loaded: &Loaded<VisionTransformer>) -> Result<Self, BadInput> {
         let side = loaded.model.config().image_size;
-        let preprocessor = match loaded.file("preprocessor_config.json") {
-            Some(path) => Preprocessor::read(&path)?,
+        let file = loaded.file("preprocessor_config.json");
+        let preprocessor = match &file {
+            Some(path) => Preprocessor::read(path)?,
             None => Preprocessor::new(side as u32),
         };
-        Ok(Self { preprocessor, side })
+        Ok(Self {
+            preprocessor,
+            side,
+            file,
+        })
     }
 
     /// Returns the pixels (3, S, S) of a file in row-major order, and the changes made.
@@ -48,9 +55,13 @@ impl View {
             .preprocessor
             .output_size(picture.height(), picture.width());
         if size != [self.side as u32; 2] {
-            let expected = format!("{0} × {0} pixels after preprocessing", self.side);
-            let found = format!("{} × {}", size[1], size[0]);
-            return Err(BadInput::new(path.display(), expected, found));
+            let expected = format!(
+                "{0} × {0} pixels after preprocessing, the model's `image_size`",
+                self.side
+            );
+            let found = format!("{} × {} for {}", size[1], size[0], path.display());
+            let what = self.file.as_deref().unwrap_or(path).display();
+            return Err(BadInput::new(what, expected, found));
         }
         let pixels = self.preprocessor.apply(&picture).map_err(|bad| BadInput {
             what: format!("{}: {}", path.display(), bad.what),

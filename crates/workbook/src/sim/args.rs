@@ -1,6 +1,7 @@
 //! The options of `workbook sim`.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use cli::args::whole;
@@ -24,6 +25,9 @@ The simulator is not an assembler: it may run PTX that ptxas and the driver refu
 /// takes seconds, or a minute if each of its instructions is a race.
 const FUEL: u64 = 20_000_000;
 const BLOCKS: u64 = 100;
+
+/// Maximum number of steps in `--trace`: each takes 100 bytes or more.
+const MAX_STEPS: usize = 1_000_000;
 
 /// Run a kernel of a PTX or CUDA file in the simulator, without a GPU: lists its faults and its costs
 #[derive(Debug, Clone, Args)]
@@ -95,7 +99,7 @@ pub struct SimArgs {
     /// Number of the warp within its block
     #[arg(long, value_name = "N", default_value_t = 0, requires = "trace")]
     pub trace_warp: u32,
-    /// Maximum number of steps, counted from the start
+    /// Maximum number of steps, counted from the start; at most 1,000,000
     #[arg(long, value_name = "N", default_value_t = 4096, requires = "trace", value_parser = whole::<usize>)]
     pub trace_steps: usize,
     /// Print only faults, no costs
@@ -113,6 +117,9 @@ pub struct SimArgs {
     /// Maximum number of warp instructions per block before the kernel is stopped as endless
     #[arg(long, value_name = "N", default_value_t = FUEL, value_parser = whole::<u64>)]
     pub fuel: u64,
+    /// Seconds after which the simulation ends with an error, whatever the fuel
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = whole::<u64>)]
+    pub limit: u64,
     /// Run blocks one after the other, not in parallel
     #[arg(long)]
     pub serial: bool,
@@ -188,17 +195,28 @@ impl SimArgs {
         }
     }
 
-    /// Returns the settings of the launch `dim`.
+    /// Returns the settings of the launch `dim`, which begins now.
     pub fn options(&self, dim: &Dim) -> Result<Options, BadInput> {
         Ok(Options {
             fuel: self.fuel,
             launch_fuel: self.fuel.saturating_mul(BLOCKS),
+            until: Instant::now().checked_add(Duration::from_secs(self.limit)),
             schedule: self.schedule.into(),
             seed: self.seed,
             parallel: !self.serial,
             trace: self.trace.is_some().then(|| self.watch(dim)).transpose()?,
             ..Options::default()
         })
+    }
+
+    /// Refuses the report of a launch that reached its time limit, because it is one of half a launch.
+    pub fn in_time(&self, options: &Options) -> Result<(), BadInput> {
+        if options.until.is_none_or(|end| Instant::now() < end) {
+            return Ok(());
+        }
+        let limit = self.limit;
+        let expected = format!("a launch that ends within {limit} seconds (or a longer --limit)");
+        Err(BadInput::new("--limit", expected, "it still running"))
     }
 
     /// Returns the warp to trace, which must be in the launch.
@@ -213,6 +231,10 @@ impl SimArgs {
         if u64::from(self.trace_warp) >= warps {
             let expected = format!("a number below {warps}, the warps of a block");
             return Err(BadInput::new("--trace-warp", expected, self.trace_warp));
+        }
+        if self.trace_steps > MAX_STEPS {
+            let expected = format!("at most {MAX_STEPS}");
+            return Err(BadInput::new("--trace-steps", expected, self.trace_steps));
         }
         Ok(Watch {
             block,

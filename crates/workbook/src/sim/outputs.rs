@@ -27,7 +27,8 @@ impl Outputs {
         let output = |path: &Option<PathBuf>| path.as_deref().map(Output::new).transpose();
         let dump = |text: &String| {
             let split = text.split_once(':');
-            let parts = split.and_then(|(k, file)| Some((k.parse().ok()?, file)));
+            let named = split.filter(|(_, file)| !file.is_empty());
+            let parts = named.and_then(|(k, file)| Some((k.parse().ok()?, file)));
             let (argument, file) = parts.ok_or_else(|| {
                 BadInput::new("--dump", "K:FILE.npy, K the number of an argument", text)
             })?;

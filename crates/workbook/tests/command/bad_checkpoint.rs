@@ -171,7 +171,7 @@ fn weights_that_overflow() {
     });
     fixture
         .answer(&[])
-        .refused(&["logits: expected finite numbers"]);
+        .refused(&["case.safetensors: logits: expected finite numbers"]);
 }
 
 #[test]

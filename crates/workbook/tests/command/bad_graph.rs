@@ -125,6 +125,10 @@ fn lists_of_edges() {
         ("0,99999999999\n", &[":1: expected nodes below"]),
         ("0,1,NaN,1,1,1,1\n", &[":1: expected a finite number"]),
         (
+            "0,1,3.4e38,3.4e38,3.4e38,3.4e38,3.4e38\n",
+            &["edges.csv: logits: expected finite numbers"],
+        ),
+        (
             "0,1,2.5\n",
             &[
                 "edges.csv: edge attributes",

@@ -119,7 +119,13 @@ fn preprocessors() {
 #[test]
 fn a_preprocessor_for_another_size() {
     let text = json!({"size": {"height": 32, "width": 32}}).to_string();
-    refuses_preprocessor(text, &["16 × 16 pixels after preprocessing, found 32 × 32"]);
+    refuses_preprocessor(
+        text,
+        &[
+            "preprocessor_config.json: expected ",
+            "16 × 16 pixels after preprocessing, the model's `image_size`, found 32 × 32 for ",
+        ],
+    );
 }
 
 #[test]

@@ -101,6 +101,11 @@ fn a_part_with_odd_figures_is_not_recorded() {
         ),
         ("workload", json!("../x"), ["`workload`", "found \"../x\""]),
         ("system", json!(""), ["`system`", "found \"\""]),
+        (
+            "origin",
+            json!({"commit": "<!-- results:end -->", "date": "2026-11-21"}),
+            ["`origin.commit`", "found <!-- results:end -->"],
+        ),
     ] {
         let repository = repository();
         let part = repository.path().join("part.json");

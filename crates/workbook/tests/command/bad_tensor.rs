@@ -86,6 +86,16 @@ fn more_tokens_than_the_context() {
         .refused(&["--generate"]);
 }
 
+/// Each new token of each row takes a call.
+#[test]
+fn more_new_tokens_than_minutes_allow() {
+    let fixture = Fixture::golden("lm-mqa");
+    let ids = Stored::integers(&[20_000, 1], &[1; 20_000]);
+    fixture.save("case.safetensors", &[("input_ids".into(), ids)].into());
+    let parts = ["--generate: ", "at most 52 for 20000 rows, found 60"];
+    fixture.answer(&["--generate", "60"]).refused(&parts);
+}
+
 #[test]
 fn pixels() {
     let size = 3 * 16 * 16;

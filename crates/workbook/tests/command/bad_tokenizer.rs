@@ -50,6 +50,12 @@ const A_PANIC: &str =
 const TOO_LONG: &str = "at most 4194304 bytes of the text, found up to ";
 
 #[test]
+fn a_tokenizer_that_leaves_no_token_is_refused() {
+    let reason = "at least one token, found none for a text of 9 bytes";
+    refuses("normalizer", replace(".", ""), reason);
+}
+
+#[test]
 fn the_same_file_is_fine() {
     assert!(run_with(|_| ()).fine().starts_with("The level"));
     let metaspace =

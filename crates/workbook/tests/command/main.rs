@@ -7,6 +7,7 @@ mod bad_graph;
 mod bad_option;
 mod bad_picture;
 mod bad_record;
+mod bad_size;
 mod bad_tensor;
 #[cfg(target_os = "linux")]
 mod bad_tokenizer;

@@ -96,7 +96,15 @@ fn roofs_that_cannot_be_drawn() {
     sim(&["x.jpg"])
         .refused(&["--roofline: expected a file that ends in .svg or .png, found x.jpg"]);
     sim(&["/no/such/folder/x.svg"]).refused(&["/no/such/folder/x.svg", "no such folder"]);
-    sim(&["x.svg", "--peak", "0"]).refused(&["--peak: expected a finite number above 0"]);
-    sim(&["x.svg", "--bandwidth", "inf"]).refused(&["--bandwidth", "found inf"]);
+    let expected = "expected a number from 0.001 to 1000000, found ";
+    for (option, value) in [
+        ("--peak", "0"),
+        ("--peak", "1e-300"),
+        ("--bandwidth", "inf"),
+        ("--bandwidth", "1e-320"),
+        ("--bandwidth", "1e300"),
+    ] {
+        sim(&["x.svg", option, value]).refused(&[option, expected]);
+    }
     sim(&["x.svg", "--dtype", "bf16"]).refused(&["--peak: expected the peak of a GPU in bf16"]);
 }

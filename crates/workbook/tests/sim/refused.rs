@@ -51,6 +51,10 @@ fn launches_that_no_gpu_takes() {
         &["saxpy: block: expected 1 to 1024 threads, found 2048"],
     );
     with(&["--block", "0"], &["found 0"]);
+    with(
+        &["--entry", ""],
+        &["--entry: expected one of saxpy, found an empty name"],
+    );
     with(&["--grid", "0"], &["saxpy: grid: expected 1 to"]);
     with(&["--smem", "1000000"], &["shared memory", "1000000"]);
     with(
@@ -151,11 +155,19 @@ fn outputs_that_cannot_be() {
         &["--dump: expected K:FILE.npy", "y.npy"],
     );
     with(
+        &["--dump", "2:"],
+        &["--dump: expected K:FILE.npy", "found 2:"],
+    );
+    with(
         &["--dump", "1:/tmp/y.npy"],
         &["--dump: expected the number of a buffer: 2, 3, found 1"],
     );
     with(&["--dump", "9:/tmp/y.npy"], &["2, 3, found 9"]);
     with(&["--trace-warp", "1"], &["--trace"]);
+    with(
+        &["--trace", "/tmp/t.json", "--trace-steps", "30000000"],
+        &["--trace-steps: expected at most 1000000, found 30000000"],
+    );
     with(
         &["--trace", "/tmp/t.json", "--trace-warp", "1"],
         &["--trace-warp: expected a number below 1"],
@@ -164,6 +176,18 @@ fn outputs_that_cannot_be() {
         &["--trace", "/tmp/t.json", "--trace-block", "0,1"],
         &["--trace-block", "[1, 1, 1]", "0,1"],
     );
+}
+
+/// Also where the fuel would last for hours.
+#[test]
+fn a_launch_beyond_its_time_limit_is_refused() {
+    let ptx = SAXPY.replace("    ret;", "    bra end;");
+    assert_ne!(ptx, SAXPY);
+    let folder = Folder::new();
+    let file = folder.write("endless.ptx", ptx);
+    let fuel = u64::MAX.to_string();
+    let args = [&[&file, "--limit", "1", "--fuel", &fuel][..], &ARGS].concat();
+    sim(&args).refused(&["--limit: expected a launch that ends within 1 seconds"]);
 }
 
 /// Escapes in a kernel's output, and in names of files in it, do not act on a terminal.

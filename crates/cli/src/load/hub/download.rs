@@ -150,8 +150,8 @@ impl Commit {
         let most = if is_large { 1 << 36 } else { 1 << 26 };
         let is_fine = |size: &u64| *size <= most && header("content-encoding").is_none();
         let size = size(length, range).filter(is_fine).ok_or_else(|| {
-            let found = range.or(length);
-            format!("expected a whole file of at most {most} bytes, found {found:?}")
+            let found = range.or(length).unwrap_or("no length");
+            format!("{found} instead of a whole file of at most {most} bytes")
         })?;
         let bar = bar(file, size);
         let write = || {

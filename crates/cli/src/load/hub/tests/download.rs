@@ -291,7 +291,7 @@ fn a_download_that_stalls_is_left() {
 #[test]
 fn a_part_of_a_file_is_not_kept() {
     for (head, why) in [
-        ("200 OK", "found None"),
+        ("200 OK", "no length instead of a whole file"),
         ("200 OK\r\nContent-Length: 3\r\nContent-Encoding: br", "3"),
         ("200 OK\r\nContent-Length: 67108865", "67108864"),
         ("206 OK\r\nContent-Range: bytes 0-2/9", "0-2/9"),
