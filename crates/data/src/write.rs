@@ -14,8 +14,8 @@ use crate::bad_input::why;
 ///
 /// The bytes go to a temporary file in the same folder, which is then renamed to `path`. The temporary file's name is
 /// unique, so that programs that write to the same path at the same time cannot mix their contents: the last one to
-/// finish wins. The temporary file is removed after an error. Only a killed process leaves one, named `.partial-` and six
-/// letters or digits, and a write to the same folder a day later removes it.
+/// finish wins. The temporary file is removed after an error. Only a killed process leaves one, named
+/// `.candlepower-partial-` and six letters or digits, and a write to the same folder a day later removes it.
 ///
 /// - **Durability.** The file is synced before the rename. Without that, some file systems may show an empty file under
 ///   the new name after a power failure. The folder is not synced, so after a power failure the old file may be back.
@@ -67,8 +67,10 @@ pub fn write_with(
     write(path, contents)
 }
 
-/// Start of the name of a file or folder that takes its place when it is whole.
-const PARTIAL: &str = ".partial-";
+/// Start of the name of a file or folder that takes its place when it is whole. No person gives a file such a name.
+const PARTIAL: &str = ".candlepower-partial-";
+/// File in each temporary folder. No folder without it is removed.
+const MARKER: &str = ".candlepower-partial";
 
 /// Makes a temporary folder in `parent`, for a folder that is renamed when it is whole. Dropping it removes it. What killed
 /// processes left in `parent` is removed as by [`write_atomically`].
@@ -77,11 +79,16 @@ const PARTIAL: &str = ".partial-";
 /// The system's.
 pub fn partial_folder(parent: &Path) -> io::Result<TempDir> {
     remove_old_partials(parent);
-    tempfile::Builder::new().prefix(PARTIAL).tempdir_in(parent)
+    let made = tempfile::Builder::new()
+        .prefix(PARTIAL)
+        .tempdir_in(parent)?;
+    File::create_new(made.path().join(MARKER))?;
+    Ok(made)
 }
 
 /// Removes from `folder` the temporary files and folders that killed processes left there: those named [`PARTIAL`] and
-/// six letters or digits that have not changed for a day. What cannot be removed stays.
+/// six letters or digits that have not changed for a day, and of the folders those with a [`MARKER`]. What cannot be
+/// removed stays.
 fn remove_old_partials(folder: &Path) {
     const OLD: Duration = Duration::from_secs(86_400);
     let folder = if folder == Path::new("") {
@@ -101,10 +108,13 @@ fn remove_old_partials(folder: &Path) {
         let Ok(kind) = entry.metadata() else { continue };
         let age = kind.modified().ok().and_then(|time| time.elapsed().ok());
         if age.is_some_and(|age| age > OLD) {
-            let _ = if kind.is_dir() {
-                std::fs::remove_dir_all(entry.path())
+            let path = entry.path();
+            let _ = if !kind.is_dir() {
+                std::fs::remove_file(path)
+            } else if path.join(MARKER).is_file() {
+                std::fs::remove_dir_all(path)
             } else {
-                std::fs::remove_file(entry.path())
+                Ok(())
             };
         }
     }
@@ -309,21 +319,20 @@ mod tests {
     fn files_of_a_killed_process_are_removed_after_a_day() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        for name in [".partial-aaaaaa", ".partial-bbbbbb", ".partial-mine", "old"] {
+        let [killed, new, mine, thesis] =
+            ["aaaaaa", "bbbbbb", "mine", "thesis"].map(|name| format!("{PARTIAL}{name}"));
+        for name in [&killed, &new, &mine, "old"] {
             fs::write(at(name), "").unwrap();
         }
-        fs::create_dir(at(".partial-cccccc")).unwrap();
-        fs::write(at(".partial-cccccc/new"), "").unwrap();
+        let left = partial_folder(folder.path()).unwrap().keep();
+        fs::create_dir(at(&thesis)).unwrap();
         let two_days_ago = std::time::SystemTime::now() - Duration::from_secs(2 * 86_400);
-        for name in [".partial-aaaaaa", ".partial-cccccc", ".partial-mine", "old"] {
-            let opened = File::open(at(name)).unwrap();
+        for path in [at(&killed), left, at(&mine), at(&thesis), at("old")] {
+            let opened = File::open(path).unwrap();
             opened.set_modified(two_days_ago).unwrap();
         }
         write_atomically(at("a"), "a").unwrap();
-        assert_eq!(
-            names(&folder),
-            [".partial-bbbbbb", ".partial-mine", "a", "old"]
-        );
+        assert_eq!(names(&folder), [&new, &mine, &thesis, "a", "old"]);
     }
 
     #[test]
@@ -357,13 +366,13 @@ mod tests {
         let text = error.to_string();
         let begin = format!("cannot write `{}`: ", path.display());
         assert!(
-            text.starts_with(&begin) && !text.contains(".partial-"),
+            text.starts_with(&begin) && !text.contains(PARTIAL),
             "{text}"
         );
 
         let text = save_as(&path, "a").unwrap_err().to_string();
         assert!(
-            text.starts_with(&begin) && !text.contains(".partial-"),
+            text.starts_with(&begin) && !text.contains(PARTIAL),
             "{text}"
         );
         for none in ["", "/", ".."] {
