@@ -9,6 +9,10 @@ cd "$(dirname "$0")/.."
 
 env_only=
 if [ "${1:-}" = --env ]; then env_only=1; shift; fi
+case $#${1:-} in
+  0 | 1[!-]*) ;;
+  *) echo "scripts/cuda-toolkit.sh: expected [--env] [FOLDER], found '$*'" >&2; exit 2 ;;
+esac
 dir=$(realpath -m "${1:-.cuda}")
 
 # nvvm and crt are pinned beside nvcc: a newer one of either does not match it.
@@ -54,7 +58,8 @@ if [ ! -e "$dir/complete" ]; then
   exit 2
 fi
 root=$(toolkit)
+root=$(printf %q "$root")
 echo "export CUDA_HOME=$root"
-echo "export PATH=$root/bin:\$PATH"
-echo "export LIBRARY_PATH=$root/lib:$root/lib/stubs\${LIBRARY_PATH:+:\$LIBRARY_PATH}"
+echo "export PATH=$root/bin:\"\$PATH\""
+echo "export LIBRARY_PATH=$root/lib:$root/lib/stubs\"\${LIBRARY_PATH:+:\$LIBRARY_PATH}\""
 echo "export CUDA_COMPUTE_CAP=\${CUDA_COMPUTE_CAP:-90}"

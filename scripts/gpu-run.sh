@@ -14,13 +14,30 @@
 #
 # The CUDA 13 libraries (cublas, curand, cudart) come from $CANDLEPOWER_CUDA_LIB, from the loader's own
 # paths, from a toolkit under /usr/local, or from the `nvidia` packages of this machine's python3.
+# The bundle is unpacked into candlepower-bundle in the folder $CANDLEPOWER_WORK (~/.cache).
 set -euo pipefail
+case ${1:-} in
+  test | sanitize | bench | counters | workbook) ;;
+  measure) [ $# -gt 1 ] || { echo "run.sh measure: expected a folder, found nothing" >&2; exit 2; } ;;
+  *) echo "run.sh: expected test, sanitize, bench, counters, measure or workbook, found '${1:-}'" >&2; exit 2 ;;
+esac
 here=$(cd "$(dirname "$0")" && pwd)
-work=${CANDLEPOWER_WORK:-${XDG_CACHE_HOME:-$HOME/.cache}/candlepower-bundle}
+work=$(realpath -m "${CANDLEPOWER_WORK:-${XDG_CACHE_HOME:-$HOME/.cache}}/candlepower-bundle")
 
 if [ ! -e "$work/commit" ] || [ "$here/bundle.tar.xz" -nt "$work/commit" ]; then
-  rm -rf "$work" && mkdir -p "$work"
-  tar -C "$work" -xJf "$here/bundle.tar.xz" && touch "$work/commit"
+  if [ ! -e "$work/commit" ] && [ -n "$(ls -A "$work" 2>/dev/null)" ]; then
+    echo "$work: expected a bundle or no files, found others" >&2
+    exit 2
+  fi
+  mkdir -p "$(dirname "$work")"
+  new=$(mktemp -d "$work.XXXXXX")
+  trap 'rm -rf "$new"' EXIT
+  tar -C "$new" -xJf "$here/bundle.tar.xz"
+  chmod 755 "$new"
+  touch "$new/commit"
+  rm -rf "$work"
+  mv "$new" "$work"
+  trap - EXIT
 fi
 
 cuda_libraries() {
@@ -39,8 +56,8 @@ libraries=$(cuda_libraries)
 export LD_LIBRARY_PATH="$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export CARGO_MANIFEST_DIR="$work/tests" # where the tests look for what they read
 
-what=${1:-}
-shift || true
+what=$1
+shift
 if [ "$what" = counters ]; then
   exec python3 "$work/ncu.py" --program "$work/bin/counters" --out "${1:-.}" --commit "$(cat "$work/commit")"
 fi
@@ -103,10 +120,6 @@ case $what in
     rm -f "$matched"
     exit $failed ;;
   measure)
-    if [ $# = 0 ]; then
-      echo "run.sh measure: expected a folder, found nothing" >&2
-      exit 2
-    fi
     out=$(cd "$from" && realpath -m "$1")
     parts=("${@:2}")
     if [ ${#parts[@]} = 0 ]; then
@@ -150,5 +163,4 @@ case $what in
     done
     exit $failed ;;
   bench) for program in bin/bench-*; do "$program" --bench "$@"; done ;;
-  *) echo "run.sh: expected test, sanitize, bench, counters, measure or workbook, found '$what'" >&2; exit 2 ;;
 esac

@@ -6,6 +6,9 @@
 set -euo pipefail
 case " $* " in *" --version "*) echo "Cuda compilation tools, release 13.0, V13.0.88" ;; esac
 while [ $# -gt 0 ]; do
+  case $1$# in
+    -o1 | --output-directory1) echo "nvcc-stub.sh: $1: expected a path, found nothing" >&2; exit 2 ;;
+  esac
   case $1 in
     -o) : >"$2" ;;
     --output-file=*) : >"${1#*=}" ;;

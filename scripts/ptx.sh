@@ -97,7 +97,7 @@ oldest_version() { # FILE GUESS TARGET OUT
 compile() { # FILE.cu TARGET: checks or writes its PTX
   local ptx target=$2 version out lines=-lineinfo blanks=kept
   ptx=$(ptx_of "$1" "$target")
-  out=$work/$(echo "${1%.cu}" | tr / _).$target
+  out=$work/$(echo "${1%.cu}" | tr '/ ' __).$target
   [ "$target" = "$(simulated "$1")" ] || lines= blanks=
   nvcc --ptx -std=c++17 -O3 $lines -Ikernels/src "-arch=compute_$target" -o "$out.new" "$1"
   python3 scripts/ptx_text.py "$out.new" "$(pwd -P)"
@@ -120,7 +120,7 @@ compile() { # FILE.cu TARGET: checks or writes its PTX
 
 accepted() { # GPU FILE.ptx
   local out
-  out=$work/$(echo "$2" | tr / _).$1
+  out=$work/$(echo "$2" | tr '/ ' __).$1
   if assemble "$2" "$1" "$out" 2>"$out.errors"; then rm -f "$out.cubin"; return; fi
   { echo "$2: ptxas refuses it for sm_$1"; head -5 "$out.errors"; } >&2
   return 1
@@ -128,15 +128,15 @@ accepted() { # GPU FILE.ptx
 
 export -f targets simulated ptx_of target gpus assemble with_version oldest_version compile accepted
 
-# The longest first, so that no core waits for one at the end.
-largest_first() { xargs -r ls -S; }
-parallel() { xargs -r -P "$(nproc)" -L 1 bash -euo pipefail -c '"$0" "$@"' "$1"; }
+# Calls FUNCTION with two arguments at a time; each ends with a NUL, because names may hold blanks.
+parallel() { xargs -0 -r -P "$(nproc)" -n 2 bash -euo pipefail -c '"$0" "$@"' "$1"; }
 
 failed=0
-find "${folders[@]}" -name '*.cu' | sort | while read -r cu; do
-  for target in $(targets "$cu"); do echo "$cu $target"; done
+find "${folders[@]}" -name '*.cu' -print0 | sort -z | while IFS= read -r -d '' cu; do
+  for target in $(targets "$cu"); do printf '%s\0' "$cu" "$target"; done
 done | parallel compile || failed=1
-find "${assembled[@]}" -name '*.ptx' | largest_first | while read -r ptx; do
-  for gpu in $(gpus "$(target "$ptx")"); do echo "$gpu $ptx"; done
+# The longest first, so that no core waits for one at the end.
+find "${assembled[@]}" -name '*.ptx' -printf '%s\t%p\0' | sort -z -rn | cut -z -f 2- | while IFS= read -r -d '' ptx; do
+  for gpu in $(gpus "$(target "$ptx")"); do printf '%s\0' "$gpu" "$ptx"; done
 done | parallel accepted || failed=1
 exit $failed

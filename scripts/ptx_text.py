@@ -66,6 +66,9 @@ def shortened(text, root):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        print("ptx_text.py: expected FILE.ptx ROOT", file=sys.stderr)
+        sys.exit(2)
     path, root = sys.argv[1:]
     with open(path) as file:
         text = file.read()

@@ -1,9 +1,9 @@
 //! The `{{#include path:anchor}}` and `{{fn path name}}` directives of the chapters.
 
 use anyhow::{Context, Result};
+use data::BadInput;
 use regex::{Captures, Regex};
 use simt::case::files_below;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// One `{{#include …}}` in a chapter.
@@ -23,6 +23,11 @@ pub struct Include {
 pub fn chapters(folder: &Path) -> Result<Vec<PathBuf>> {
     let files = files_below(folder, &["md"]);
     files.with_context(|| format!("{}: expected a folder of chapters", folder.display()))
+}
+
+/// The text of a chapter, which has at most 4 MiB. A pipe in its place would wait for ever.
+pub fn text_of(chapter: &Path) -> Result<String, BadInput> {
+    data::read_text_file(chapter, 1 << 22)
 }
 
 /// Every include of every chapter in `folder`.
@@ -54,7 +59,7 @@ pub fn each<T>(
 ) -> Result<Vec<T>> {
     let mut all = Vec::new();
     for chapter in chapters(folder)? {
-        let text = fs::read_to_string(&chapter)?;
+        let text = text_of(&chapter)?;
         for (index, line) in text.lines().enumerate() {
             let captures = directive.captures_iter(line);
             all.extend(captures.map(|captures| found(&chapter, index + 1, &captures)));

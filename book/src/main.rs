@@ -49,8 +49,9 @@ mod worklog;
 use anyhow::{Result, anyhow};
 use clap::{Parser, Subcommand};
 use classroom::page::Solutions;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 /// Builds, serves and checks the book.
 #[derive(Parser)]
@@ -104,9 +105,15 @@ enum Query {
     },
 }
 
-/// The folder of `book.toml`.
+/// The folder of `book.toml`: around the current folder, or where this program was built.
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    static ROOT: LazyLock<PathBuf> = LazyLock::new(|| {
+        let here = std::env::current_dir().unwrap_or_default();
+        let mut around = here.ancestors().map(|folder| folder.join("book"));
+        let found = around.find(|root| root.join("reference.toml").is_file());
+        found.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into())
+    });
+    &ROOT
 }
 
 fn main() -> ExitCode {

@@ -1,18 +1,27 @@
 //! Building the pages, in process and as a preprocessor of the stock `mdbook`.
 
+use crate::includes::includes;
 use crate::measure::Measure;
 use anyhow::{Context, Result};
 use classroom::page::Solutions;
-use data::Lock;
+use data::{BadInput, Lock};
 use mdbook_driver::MDBook;
+use mdbook_driver::config::Config;
 use mdbook_preprocessor::Preprocessor;
 use std::fs;
 use std::io::{self, stdin, stdout};
 use std::path::{Path, PathBuf};
 
 /// The book in `root`, with [`Measure`] run in process in place of the command in `book.toml`.
+///
+/// mdBook would wait for ever for a chapter that is a pipe, and does not name one that it cannot read.
 pub fn load(root: &Path) -> Result<MDBook> {
-    let mut book = MDBook::load(root)?;
+    let mut config = Config::from_disk(root.join("book.toml"))?;
+    config.update_from_env()?;
+    for include in includes(&root.join(&config.book.src))? {
+        data::is_regular(&include.file)?;
+    }
+    let mut book = MDBook::load_with_config(root, config)?;
     book.with_preprocessor(Measure);
     Ok(book)
 }
@@ -30,6 +39,7 @@ pub fn build_with(root: &Path, solutions: Solutions) -> Result<PathBuf> {
         book.config.set("preprocessor.measure.solutions", false)?;
     }
     let built = root.join(&book.config.build.build_dir);
+    is_replaceable(&built)?;
     let parent = built.parent().unwrap_or(root);
     fs::create_dir_all(parent).with_context(|| parent.display().to_string())?;
     let beside = data::partial_folder(parent)?;
@@ -39,6 +49,18 @@ pub fn build_with(root: &Path, solutions: Solutions) -> Result<PathBuf> {
     let _lock = Lock::of(&built)?;
     replace(&built, beside.path()).with_context(|| built.display().to_string())?;
     Ok(built)
+}
+
+/// Checks that `built` holds nothing but pages, which have these files of mdBook's. A link is replaced, not its folder.
+fn is_replaceable(built: &Path) -> Result<(), BadInput> {
+    let has = |name: &&str| built.join(name).is_file();
+    let is_book = [".nojekyll", "404.html"].iter().all(has);
+    let is_empty = fs::read_dir(built).is_ok_and(|mut entries| entries.next().is_none());
+    if is_book || is_empty || built.is_symlink() || !built.exists() {
+        return Ok(());
+    }
+    let expected = "pages that mdBook built, or nothing (`build-dir`)";
+    Err(BadInput::new(built.display(), expected, "other files"))
 }
 
 /// Puts the folder `new` of `beside` in the place of `built`. A link there is replaced, and its folder stays.

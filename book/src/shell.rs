@@ -1,12 +1,11 @@
 //! The commands that the README, the chapters and the pages of exercises tell a reader to give.
 
 use crate::exercises;
-use crate::includes::chapters;
+use crate::includes::{chapters, text_of};
 use crate::place;
 use anyhow::{Result, ensure};
 use mdbook_driver::MDBook;
 use regex::Regex;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// One fenced block of `sh`.
@@ -66,7 +65,7 @@ pub fn files(root: &Path, book: &MDBook) -> Result<Vec<PathBuf>> {
 /// # Errors
 /// A mark without a reason.
 pub fn blocks(file: &Path) -> Result<Vec<Block>> {
-    let text = fs::read_to_string(file)?;
+    let text = text_of(file)?;
     let lines: Vec<&str> = text.lines().collect();
     let mut blocks = vec![];
     for (i, _) in lines
@@ -115,6 +114,7 @@ fn mark(line: &str) -> Result<Option<Mark>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn of(text: &str) -> Result<Vec<Block>> {
         let folder = tempfile::tempdir()?;

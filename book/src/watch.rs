@@ -46,7 +46,7 @@ pub fn snapshot(book: &MDBook) -> Result<Snapshot> {
 fn list(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
-        if path.is_dir() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             list(&path, files)
         } else {
             files.push(path)

@@ -61,18 +61,19 @@ fn with_folder(path: &Path, from: &str, to: &str) -> PathBuf {
     folders.iter().collect()
 }
 
-/// Lists the files in `folder` and its subfolders with one of these extensions, sorted.
+/// Lists the files in `folder` and its subfolders with one of these extensions, sorted, but of no links to folders.
 ///
 /// # Errors
 /// If a folder cannot be read.
 pub fn files_below(folder: &Path, extensions: &[&str]) -> io::Result<Vec<PathBuf>> {
     let mut found = vec![];
     for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
+        let entry = entry?;
+        let path = entry.path();
         let is_wanted = |e: &OsStr| extensions.iter().any(|extension| e == *extension);
-        if path.is_dir() {
+        if entry.file_type()?.is_dir() {
             found.extend(files_below(&path, extensions)?);
-        } else if path.extension().is_some_and(is_wanted) {
+        } else if path.extension().is_some_and(is_wanted) && !path.is_dir() {
             found.push(path);
         }
     }

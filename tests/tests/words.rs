@@ -13,6 +13,8 @@ mod kernels;
 mod literals;
 #[path = "words/prose.rs"]
 mod prose;
+#[path = "words/scripts.rs"]
+mod scripts;
 #[path = "words/terms.rs"]
 mod terms;
 #[path = "words/unsafe_code.rs"]

@@ -26,8 +26,39 @@ fn pages_are_replaced_whole_or_not_at_all() {
         assert!(mine.contains("first"));
     }
     let left = fs::read_dir(root.path()).unwrap().flatten();
-    let left = left.filter(|e| e.file_name().to_string_lossy().starts_with(".partial-"));
+    let left = left.filter(|e| e.file_name().to_string_lossy().starts_with(".candlepower-"));
     assert_eq!(left.count(), 0);
+}
+
+#[test]
+fn a_folder_that_is_no_book_is_refused() {
+    let root = book("first");
+    let built = root.path().join("book");
+    fs::create_dir(&built).unwrap();
+    page(root.path());
+    fs::remove_file(built.join(".nojekyll")).unwrap();
+    render::build(root.path()).unwrap_err();
+    assert!(built.join("one.html").is_file());
+}
+
+/// A pipe would wait for a writer for ever.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_chapter_that_cannot_be_read_is_named() {
+    let root = book("{{#include ../pipe}}");
+    let fails = |end: &str| {
+        let error = render::build(root.path()).unwrap_err().to_string();
+        assert!(error.ends_with(end), "{error}");
+    };
+    let [chapter, pipe] = ["src/one.md", "pipe"].map(|name| root.path().join(name));
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    fails("src/../pipe: expected a regular file, found a pipe or a device");
+    fs::rename(&pipe, &chapter).unwrap();
+    fails("src/one.md: expected a file, found a pipe or a device");
+    fs::remove_file(&chapter).unwrap();
+    fs::write(&chapter, b"\xff").unwrap();
+    fails("src/one.md: expected UTF-8 text, found other bytes at offset 0");
 }
 
 /// Two builds at the same time do not move each other's pages.

@@ -1,6 +1,8 @@
 //! Files of the repository, and output files.
 
 use std::collections::HashSet;
+use std::fs::Metadata;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use data::BadInput;
@@ -8,14 +10,16 @@ use data::BadInput;
 /// Finds `path`, relative to the repository: in the current folder or one of its parents, otherwise in the
 /// repository that this program was built in.
 pub fn find(path: &str) -> Result<PathBuf, BadInput> {
-    let here = std::env::current_dir().unwrap_or_default();
+    let here = std::env::current_dir();
     let built_in = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
     std::iter::once(Path::new("")) // keeps the path short if it is in the current folder
-        .chain(here.ancestors())
+        .chain(here.iter().flat_map(|here| here.ancestors()))
         .chain(built_in)
         .map(|folder| folder.join(path))
         .find(|path| path.exists())
         .ok_or_else(|| {
+            let removed = PathBuf::from("the current folder, which was removed,");
+            let here = here.unwrap_or(removed);
             let expected = format!("it in {} or one of its parent folders", here.display());
             BadInput::new(path, expected, "nothing")
         })
@@ -41,22 +45,37 @@ impl Output {
     /// `/dev/stdout`, are allowed.
     pub fn new(path: &Path) -> Result<Self, BadInput> {
         let bad = |expected, found| Err(BadInput::new(path.display(), expected, found));
-        let folder = match path.parent() {
-            Some(folder) if folder != Path::new("") => folder,
-            _ => Path::new("."),
+        let output = Self {
+            path: path.to_path_buf(),
         };
-        if path.file_name().is_none() || path.is_dir() {
+        let there = path.metadata();
+        if !output.is_file() {
+            // A closed one, such as `/dev/fd/9`.
+            return there
+                .map(|_| output)
+                .map_err(|e| BadInput::unwritable(path, &e));
+        }
+        // `a/` is the name of a folder, there or not.
+        let is_folder = path.as_os_str() != path.components().as_path().as_os_str();
+        if path.file_name().is_none() || is_folder || there.as_ref().is_ok_and(Metadata::is_dir) {
             return bad("the name of a file", "a folder");
         }
+        // A link's file is replaced in its own folder.
+        let named = path.canonicalize();
+        let parent = named.as_deref().unwrap_or(path).parent();
+        let folder = parent.filter(|folder| *folder != Path::new(""));
+        let folder = folder.unwrap_or(Path::new("."));
         if !folder.is_dir() {
             return bad("a file in an existing folder", "no such folder");
         }
-        if path.is_file() || !path.exists() {
-            data::writable_folder(folder)?;
+        data::writable_folder(folder)?;
+        match there {
+            // Such as a name that is too long.
+            Err(e) if e.kind() != ErrorKind::NotFound && !path.is_symlink() => {
+                Err(BadInput::unwritable(path, &e))
+            }
+            _ => Ok(output),
         }
-        Ok(Self {
-            path: path.to_path_buf(),
-        })
     }
 
     /// Checks that no two of `outputs` are one file, because only the last would stay, and that none is one of `inputs`,
@@ -81,9 +100,9 @@ impl Output {
         Ok(())
     }
 
-    /// Whether this is, or will be, a file rather than a device or a pipe.
-    fn is_file(&self) -> bool {
-        self.path.is_file() || !self.path.exists()
+    /// Whether this is, or will be, a file rather than a device, a pipe or what a process has open.
+    pub fn is_file(&self) -> bool {
+        !data::is_stream(&self.path)
     }
 
     /// Path of the file.
@@ -97,43 +116,14 @@ impl Output {
     }
 }
 
-/// Maximum number of links from one to the next, as on Linux.
-const MAX_LINKS: usize = 40;
-
 /// The file that `path` leads to, which need not exist, without links and `..`.
 fn target(path: &Path) -> PathBuf {
-    let mut path = path.to_path_buf();
-    for _ in 0..MAX_LINKS {
-        let folder = path.parent().filter(|folder| *folder != Path::new(""));
-        let folder = folder.unwrap_or(Path::new(".")).to_path_buf();
-        let Ok(link) = path.read_link() else {
-            let whole = folder.canonicalize().map(|folder| {
-                let name = path.file_name().unwrap_or_default();
-                folder.join(name)
-            });
-            return path.canonicalize().or(whole).unwrap_or(path);
-        };
-        path = folder.join(link);
-    }
-    path
+    data::end_of_links(path).unwrap_or_else(|| path.to_path_buf())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_file_is_written_atomically() -> anyhow::Result<()> {
-        let folder = tempfile::tempdir()?;
-        let path = folder.path().join("answer");
-        let output = Output::new(&path)?;
-        assert!(!path.exists());
-        output.write(b"old")?;
-        output.write(b"new")?;
-        assert_eq!(std::fs::read(&path)?, b"new");
-        assert_eq!(std::fs::read_dir(folder.path())?.count(), 1);
-        Ok(())
-    }
 
     #[test]
     fn two_outputs_are_two_files() -> anyhow::Result<()> {
@@ -182,37 +172,27 @@ mod tests {
         Ok(())
     }
 
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_name_that_no_file_can_have_is_bad_input() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in [
+            "a/",
+            "a/.",
+            &"x".repeat(256),
+            "/proc/a",
+            "/proc/self/fd/98765",
+        ] {
+            Output::new(&folder.path().join(name)).unwrap_err();
+        }
+        assert_eq!(folder.path().read_dir().unwrap().count(), 0);
+    }
+
     #[test]
     fn a_missing_folder_is_bad_input() {
         for path in ["/no/such/folder/answer", "/", "..", ""] {
             let error = Output::new(Path::new(path)).unwrap_err().to_string();
             assert!(error.contains("expected"), "{error}");
         }
-    }
-
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn a_folder_that_cannot_be_written_to_is_found_before_any_work() {
-        let error = Output::new(Path::new("/proc/answer"))
-            .unwrap_err()
-            .to_string();
-        let expected = "/proc: expected a folder that can be written to, found ";
-        assert!(error.starts_with(expected), "{error}");
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn a_device_is_written_to() -> anyhow::Result<()> {
-        let path = Path::new("/dev/null");
-        Output::new(path)?.write(b"gone")?;
-        assert!(!path.is_file());
-        Ok(())
-    }
-
-    #[test]
-    fn files_of_the_repository_are_found() -> anyhow::Result<()> {
-        assert!(find("crates/cli/Cargo.toml")?.is_file());
-        assert!(find("no/such/file").is_err());
-        Ok(())
     }
 }

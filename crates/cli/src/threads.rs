@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::num::{IntErrorKind, NonZero};
 use std::thread::available_parallelism;
 
+use data::BadInput;
 use rayon::ThreadPoolBuilder;
 
 /// Threads that a program has at most, or as many as there are processors: rayon starts all of them at once, and a
@@ -90,6 +91,11 @@ fn start() -> anyhow::Result<()> {
     match ThreadPoolBuilder::new().build_global() {
         // Otherwise the pool runs already.
         Err(e) if e.source().is_some() => {
+            let stack = std::env::var("RUST_MIN_STACK").unwrap_or_default();
+            if stack.parse().is_ok_and(|stack: usize| stack > 1 << 30) {
+                let expected = "bytes for each thread's stack that the memory has room for";
+                return Err(BadInput::new("RUST_MIN_STACK", expected, stack).into());
+            }
             anyhow::bail!("cannot start threads: {e} (fewer are needed with RAYON_NUM_THREADS=1)")
         }
         _ => Ok(()),

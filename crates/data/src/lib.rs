@@ -30,4 +30,6 @@ pub use rustc::{RustcError, Span};
 pub use say::print_text;
 pub use say::{note, say};
 pub use temporary::Temporary;
-pub use write::{partial_folder, save_as, writable_folder, write_atomically, write_with};
+pub use write::{
+    end_of_links, is_stream, partial_folder, save_as, writable_folder, write_atomically, write_with,
+};

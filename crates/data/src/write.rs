@@ -1,8 +1,8 @@
 //! Writing files: a file appears whole, or stays as it was.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -14,8 +14,8 @@ use crate::bad_input::why;
 ///
 /// The bytes go to a temporary file in the same folder, which is then renamed to `path`. The temporary file's name is
 /// unique, so that programs that write to the same path at the same time cannot mix their contents: the last one to
-/// finish wins. The temporary file is removed after an error. Only a killed process leaves one, named `.partial-` and six
-/// letters or digits, and a write to the same folder a day later removes it.
+/// finish wins. The temporary file is removed after an error. Only a killed process leaves one, named
+/// `.candlepower-partial-` and six letters or digits, and a write to the same folder a day later removes it.
 ///
 /// - **Durability.** The file is synced before the rename. Without that, some file systems may show an empty file under
 ///   the new name after a power failure. The folder is not synced, so after a power failure the old file may be back.
@@ -23,7 +23,7 @@ use crate::bad_input::why;
 ///   permission bits, but not its owner.
 /// - **Symbolic links.** A link stays, and the file that it names is replaced. A link that names nothing is itself
 ///   replaced by the file.
-/// - **Devices and pipes,** such as `/dev/full`, or `/dev/stdout` in front of a pipe, are opened and written to.
+/// - **Devices, pipes and what a process has open,** such as `/dev/full` or `/dev/stdout`, are opened and written to.
 ///   Renaming a file to them would delete them.
 ///
 /// # Errors
@@ -67,8 +67,10 @@ pub fn write_with(
     write(path, contents)
 }
 
-/// Start of the name of a file or folder that takes its place when it is whole.
-const PARTIAL: &str = ".partial-";
+/// Start of the name of a file or folder that takes its place when it is whole. No person gives a file such a name.
+const PARTIAL: &str = ".candlepower-partial-";
+/// File in each temporary folder. No folder without it is removed.
+const MARKER: &str = ".candlepower-partial";
 
 /// Makes a temporary folder in `parent`, for a folder that is renamed when it is whole. Dropping it removes it. What killed
 /// processes left in `parent` is removed as by [`write_atomically`].
@@ -77,11 +79,16 @@ const PARTIAL: &str = ".partial-";
 /// The system's.
 pub fn partial_folder(parent: &Path) -> io::Result<TempDir> {
     remove_old_partials(parent);
-    tempfile::Builder::new().prefix(PARTIAL).tempdir_in(parent)
+    let made = tempfile::Builder::new()
+        .prefix(PARTIAL)
+        .tempdir_in(parent)?;
+    File::create_new(made.path().join(MARKER))?;
+    Ok(made)
 }
 
 /// Removes from `folder` the temporary files and folders that killed processes left there: those named [`PARTIAL`] and
-/// six letters or digits that have not changed for a day. What cannot be removed stays.
+/// six letters or digits that have not changed for a day, and of the folders those with a [`MARKER`]. What cannot be
+/// removed stays.
 fn remove_old_partials(folder: &Path) {
     const OLD: Duration = Duration::from_secs(86_400);
     let folder = if folder == Path::new("") {
@@ -101,25 +108,61 @@ fn remove_old_partials(folder: &Path) {
         let Ok(kind) = entry.metadata() else { continue };
         let age = kind.modified().ok().and_then(|time| time.elapsed().ok());
         if age.is_some_and(|age| age > OLD) {
-            let _ = if kind.is_dir() {
-                std::fs::remove_dir_all(entry.path())
+            let path = entry.path();
+            let _ = if !kind.is_dir() {
+                std::fs::remove_file(path)
+            } else if path.join(MARKER).is_file() {
+                std::fs::remove_dir_all(path)
             } else {
-                std::fs::remove_file(entry.path())
+                Ok(())
             };
         }
     }
 }
 
+/// Maximum number of links from one to the next, as on Linux.
+const MAX_LINKS: usize = 40;
+
+/// Whether `path` is written to where it is, and not replaced: a device, a pipe, what a process has open, such as
+/// `/dev/stdout` in front of a file, or a file without a name that a link leads to.
+pub fn is_stream(path: &Path) -> bool {
+    // `metadata` follows links, as `/dev/stdout` is one.
+    let there = path.metadata();
+    let is_other = |there: &Metadata| !there.is_file() && !there.is_dir();
+    let is_nameless = || path.is_symlink() && path.canonicalize().is_err();
+    end_of_links(path).is_some_and(|end| is_open(&end))
+        || there.is_ok_and(|there| is_other(&there) || is_nameless())
+}
+
+/// Whether a path without links is `/proc/PID/fd/N` or `/dev/fd/N`.
+fn is_open(path: &Path) -> bool {
+    let of_process = |folder: &Path| folder.starts_with("/proc") && folder.ends_with("fd");
+    path.parent()
+        .is_some_and(|folder| of_process(folder) || folder == Path::new("/dev/fd"))
+}
+
+/// The file that `path` leads to, which need not exist, without links and `..`; `None` if they have no end. The name of
+/// what a process has open is an end.
+pub fn end_of_links(path: &Path) -> Option<PathBuf> {
+    let mut path = path.to_path_buf();
+    for _ in 0..MAX_LINKS {
+        // A path of a name alone is in the current folder.
+        let folder = Path::new(".").join(path.parent()?).canonicalize().ok()?;
+        let named = folder.join(path.file_name()?);
+        match named.read_link() {
+            Ok(link) if !is_open(&named) => path = folder.join(link),
+            _ => return Some(named),
+        }
+    }
+    None
+}
+
 /// Errors are the system's, without a path.
 fn write(path: &Path, contents: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
-    // `metadata` follows links, as `/dev/stdout` is one.
-    let old = path.metadata().ok();
-    if old
-        .as_ref()
-        .is_some_and(|old| !old.is_file() && !old.is_dir())
-    {
-        return contents(&mut open_device(path)?);
+    if is_stream(path) {
+        return contents(&mut open_stream(path)?);
     }
+    let old = path.metadata().ok();
     // Windows may rename a file to an empty folder.
     if old.as_ref().is_some_and(|old| old.is_dir()) {
         return Err(io::ErrorKind::IsADirectory.into());
@@ -153,14 +196,23 @@ fn write(path: &Path, contents: impl FnOnce(&mut File) -> io::Result<()>) -> io:
     std::fs::rename(&closed, target)
 }
 
-/// Opens a device or a pipe. A named pipe without a reader would wait for one for ever, so this refuses it.
-fn open_device(path: &Path) -> io::Result<File> {
+/// Opens what [`is_stream`] names. A named pipe without a reader would wait for one for ever, so this refuses it. Text is
+/// added at the end of a regular file, and of this process's own stdout where it stands now.
+fn open_stream(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true);
+    let there = path.metadata()?;
+    if there.is_file() {
+        #[cfg(unix)]
+        if let Ok(Some(own)) = own_stdout(path) {
+            return Ok(own);
+        }
+        return options.append(true).open(path);
+    }
     #[cfg(unix)]
     {
         use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
-        if path.metadata()?.file_type().is_fifo() {
+        if there.file_type().is_fifo() {
             let mut without_waiting = options.clone();
             without_waiting.custom_flags(libc::O_NONBLOCK);
             // It fails without a reader. With one, the second `open` does not wait either.
@@ -177,6 +229,19 @@ fn open_device(path: &Path) -> io::Result<File> {
         }
     }
     options.open(path)
+}
+
+/// This process's stdout if `path` leads to it. Opened again, it would overwrite what is printed.
+#[cfg(unix)]
+fn own_stdout(path: &Path) -> io::Result<Option<File>> {
+    use std::os::fd::AsFd;
+
+    let own = Path::new("/dev/fd").canonicalize()?;
+    if end_of_links(path) != Some(own.join("1")) {
+        return Ok(None);
+    }
+    io::stdout().flush()?;
+    Ok(Some(io::stdout().as_fd().try_clone_to_owned()?.into()))
 }
 
 #[cfg(test)]
@@ -254,21 +319,20 @@ mod tests {
     fn files_of_a_killed_process_are_removed_after_a_day() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        for name in [".partial-aaaaaa", ".partial-bbbbbb", ".partial-mine", "old"] {
+        let [killed, new, mine, thesis] =
+            ["aaaaaa", "bbbbbb", "mine", "thesis"].map(|name| format!("{PARTIAL}{name}"));
+        for name in [&killed, &new, &mine, "old"] {
             fs::write(at(name), "").unwrap();
         }
-        fs::create_dir(at(".partial-cccccc")).unwrap();
-        fs::write(at(".partial-cccccc/new"), "").unwrap();
+        let left = partial_folder(folder.path()).unwrap().keep();
+        fs::create_dir(at(&thesis)).unwrap();
         let two_days_ago = std::time::SystemTime::now() - Duration::from_secs(2 * 86_400);
-        for name in [".partial-aaaaaa", ".partial-cccccc", ".partial-mine", "old"] {
-            let opened = File::open(at(name)).unwrap();
+        for path in [at(&killed), left, at(&mine), at(&thesis), at("old")] {
+            let opened = File::open(path).unwrap();
             opened.set_modified(two_days_ago).unwrap();
         }
         write_atomically(at("a"), "a").unwrap();
-        assert_eq!(
-            names(&folder),
-            [".partial-bbbbbb", ".partial-mine", "a", "old"]
-        );
+        assert_eq!(names(&folder), [&new, &mine, &thesis, "a", "old"]);
     }
 
     #[test]
@@ -302,13 +366,13 @@ mod tests {
         let text = error.to_string();
         let begin = format!("cannot write `{}`: ", path.display());
         assert!(
-            text.starts_with(&begin) && !text.contains(".partial-"),
+            text.starts_with(&begin) && !text.contains(PARTIAL),
             "{text}"
         );
 
         let text = save_as(&path, "a").unwrap_err().to_string();
         assert!(
-            text.starts_with(&begin) && !text.contains(".partial-"),
+            text.starts_with(&begin) && !text.contains(PARTIAL),
             "{text}"
         );
         for none in ["", "/", ".."] {
@@ -372,19 +436,46 @@ mod tests {
         #[cfg(target_os = "linux")]
         #[test]
         fn a_pipe_is_written_to() {
-            use std::io::Read;
             use std::os::fd::AsRawFd;
 
             let folder = tempfile::tempdir().unwrap();
             let link = folder.path().join("stdout");
-            let (mut reader, writer) = io::pipe().unwrap();
+            let (reader, writer) = io::pipe().unwrap();
             symlink(format!("/proc/self/fd/{}", writer.as_raw_fd()), &link).unwrap();
             write_atomically(&link, "through").unwrap();
             drop(writer);
-            let mut read = String::new();
-            reader.read_to_string(&mut read).unwrap();
-            assert_eq!(read, "through");
+            assert_eq!(io::read_to_string(reader).unwrap(), "through");
             assert!(link.is_symlink());
+        }
+
+        /// In front of a file, which has no name any more when the second text comes.
+        #[cfg(target_os = "linux")]
+        #[test]
+        fn stdout_is_written_to() {
+            const TEST: &str = "write::tests::unix::stdout_is_written_to";
+            if let Some(folder) = std::env::var_os("TEST_STDOUT") {
+                for text in ["1\n", "3\n"] {
+                    write_atomically(Path::new(&folder).join("stdout"), text).unwrap();
+                    io::stdout().write_all(b"2\n").unwrap();
+                    let _ = fs::remove_file(Path::new(&folder).join("out"));
+                }
+                return;
+            }
+            let folder = tempfile::tempdir().unwrap();
+            let [link, path] = ["stdout", "out"].map(|name| folder.path().join(name));
+            symlink("/proc/self/fd/1", link).unwrap();
+            let [out, read] = [File::create(&path), File::open(&path)].map(Result::unwrap);
+            let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+            command.args(["--exact", "--nocapture", TEST]);
+            let status = command
+                .env("TEST_STDOUT", folder.path())
+                .stdout(out)
+                .status();
+            let text = io::read_to_string(read).unwrap();
+            assert!(
+                status.unwrap().success() && text.contains("1\n2\n3\n2\n"),
+                "{text}"
+            );
             assert_eq!(names(&folder), ["stdout"]);
         }
 

@@ -151,11 +151,12 @@ pub fn cases_since(start: SystemTime, folder: &Path) -> Result<Vec<Case>, BadInp
     folders.iter().map(|folder| case(folder)).collect()
 }
 
-/// Finds the folders named `new` with estimates at least as new as `start`.
+/// Finds the folders named `new` with estimates at least as new as `start`; it follows no links to folders.
 fn find(folder: &Path, start: SystemTime, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
     for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
+        let entry = entry?;
+        let path = entry.path();
+        if entry.file_type()?.is_dir() {
             find(&path, start, found)?;
         } else if path.ends_with("new/estimates.json") && fs::metadata(&path)?.modified()? >= start
         {
@@ -168,7 +169,7 @@ fn find(folder: &Path, start: SystemTime, found: &mut Vec<PathBuf>) -> std::io::
 fn case(folder: &Path) -> Result<Case, BadInput> {
     let benchmark: Benchmark = json(&folder.join("benchmark.json"))?;
     let Estimates { median } = json(&folder.join("estimates.json"))?;
-    Ok(Case {
+    let case = Case {
         group: benchmark.group_id,
         function: benchmark.function_id,
         parameter: benchmark.value_str,
@@ -178,14 +179,20 @@ fn case(folder: &Path) -> Result<Case, BadInput> {
         high_ns: median.confidence_interval.upper_bound,
         seconds: None,
         origin: None,
-    })
+    };
+    if case.throughput.amount() == 0 {
+        let what = format!("{}: `throughput`", folder.display());
+        return Err(BadInput::new(what, "1 or more", 0));
+    }
+    figures::check(folder, std::slice::from_ref(&case))?;
+    Ok(case)
 }
 
 fn json<T: DeserializeOwned>(path: &Path) -> Result<T, BadInput> {
     let bad = |found: &dyn std::fmt::Display| {
         BadInput::new(path.display(), "a result of `cargo bench`", found)
     };
-    let text = data::read_text(path)?;
+    let text = data::read_text_file(path, 1 << 20)?;
     serde_json::from_str(&text).map_err(|e| bad(&e))
 }
 
@@ -225,6 +232,29 @@ mod tests {
         assert_eq!(cases, [expected]);
         let later = SystemTime::now() + Duration::from_secs(60);
         assert_eq!(cases_since(later, root.path())?, []);
+        Ok(())
+    }
+
+    /// A group's name becomes a file's, and a chart divides by times.
+    #[test]
+    fn a_result_that_no_chart_can_show_is_refused() -> Result<(), Box<dyn Error>> {
+        for change in [
+            "linear ../x",
+            "linear /x",
+            "524288 0",
+            "20.5 -20.5",
+            "20.5 0.0",
+        ] {
+            let root = tempfile::tempdir()?;
+            let (from, to) = change.split_once(' ').ok_or(change)?;
+            for (name, text) in [("benchmark", BENCHMARK), ("estimates", ESTIMATES)] {
+                fs::write(
+                    root.path().join(name).with_extension("json"),
+                    text.replace(from, to),
+                )?;
+            }
+            case(root.path()).unwrap_err();
+        }
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use charts::{Axis, Bar, BarChart, Group};
 use clap::Args;
 use data::BadInput;
@@ -34,7 +34,7 @@ pub fn run(args: &BenchChartsArgs) -> Result<()> {
         groups.entry(&case.group).or_default().push(case);
     }
     let machine = machine_of(&args.from)?;
-    std::fs::create_dir_all(&args.to).with_context(|| format!("{}", args.to.display()))?;
+    data::writable_folder(&args.to)?;
     for (name, cases) in groups {
         for path in draw(&args.to, name, &cases, machine.as_ref())? {
             data::println!("{}", path.display());

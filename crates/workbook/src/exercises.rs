@@ -92,10 +92,14 @@ impl Place {
 
     /// Returns the start of a command that works here, with the current folders.
     fn command(&self) -> String {
+        let before = |path: &Path| match path.as_os_str().as_encoded_bytes() {
+            [b'-', ..] => '=',
+            _ => ' ',
+        };
         let option = |name: &str, path: &Option<PathBuf>| {
             let path = path
                 .as_ref()
-                .map(|path| format!(" --{name} {}", quoted(path)));
+                .map(|path| format!(" --{name}{}{}", before(path), quoted(path)));
             path.unwrap_or_default()
         };
         let begin = if has_alias() { ALIAS } else { COMMAND };

@@ -15,6 +15,22 @@ fn floats(line: &str) -> Vec<f32> {
     operands(line).unwrap().buffers[0].to_f32s()
 }
 
+/// Thirty folders, each with two links to the next, are a walk of 2³⁰ folders.
+#[cfg(unix)]
+#[test]
+fn links_to_folders_are_not_followed() {
+    let root = tempfile::tempdir().unwrap();
+    let at = |name: String| root.path().join(name);
+    for depth in 0..30 {
+        fs::create_dir(at(format!("{depth}"))).unwrap();
+        for name in ["a", "b"] {
+            let link = at(format!("{depth}/{name}"));
+            std::os::unix::fs::symlink(at(format!("{}", depth + 1)), link).unwrap();
+        }
+    }
+    assert!(files_below(root.path(), &[]).unwrap().is_empty());
+}
+
 #[test]
 fn a_line_describes_a_launch() {
     let line =

@@ -36,17 +36,19 @@ impl Outputs {
         Ok(all)
     }
 
-    /// Writes the JSON of the grades so far.
+    /// Writes the JSON of the grades so far, but not to a device or a pipe, whose reader gets it once.
     pub fn keep(&self, all: &Grades) -> Result<()> {
         match &self.json {
-            Some(json) => Ok(json.write(serde_json::to_string_pretty(all)?.as_bytes())?),
-            None => Ok(()),
+            Some(json) if json.is_file() => Ok(json.write(&serde_json::to_vec_pretty(all)?)?),
+            _ => Ok(()),
         }
     }
 
     /// Writes every file.
     pub fn write(&self, all: &Grades) -> Result<()> {
-        self.keep(all)?;
+        if let Some(json) = &self.json {
+            json.write(&serde_json::to_vec_pretty(all)?)?;
+        }
         if let Some(csv) = &self.csv {
             csv.write(sheet::csv(&all.grades)?.as_bytes())?;
         }

@@ -5,7 +5,6 @@
     reason = "a watch ends when the reader of its output is gone"
 )]
 
-use std::fs;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
@@ -128,15 +127,19 @@ fn until_passed(
             )
             .into());
         }
-        let text = fs::read(&file).ok();
-        if text.is_none() && !is_gone {
-            println!(
+        let text = data::read_file(&file, 1 << 20);
+        match &text {
+            // A pipe, for example.
+            Err(bad) if !is_gone && data::is_there(&file) => println!("{bad}"),
+            Err(_) if !is_gone => println!(
                 "{} is gone; `{} start {}` creates it again",
                 file.display(),
                 place.command(),
                 exercise.number()
-            );
+            ),
+            _ => {}
         }
+        let text = text.ok();
         is_gone = text.is_none();
         if text.is_some() && text != checked {
             if checked.is_some() {
