@@ -73,6 +73,7 @@
 //! - `mbarrier` with phases and bytes, but for `pending_count`, and `cp.async.bulk` from global to shared memory, with an
 //!   mbarrier, and from shared to global memory, in groups. A fence between the proxies is accepted; its lack is not
 //!   found, and bulk copies count no requests and sectors.
+//! - Only what the text's `.version` and `.target` have, for instructions of barriers, copies, clusters and matmuls.
 //! - `griddepcontrol`: in a row of launches, see [`run`]. In a launch by itself it does nothing.
 //! - Not `wgmma`, `tcgen05`, copies of tensors (`cp.async.bulk.tensor`), multicast, reductions in bulk, textures.
 //!

@@ -7,6 +7,7 @@ mod limits;
 pub mod process;
 mod questions;
 mod rust;
+mod whole;
 mod words;
 
 use std::fmt;
@@ -180,6 +181,12 @@ pub fn check(
     if let Some((line, what)) = words::refused(text, exercise.language) {
         let place = format!("{}:{line}", path.display());
         return Ok(Err(Failure::new(Part::Text, place, what)));
+    }
+    if exercise.language != Language::Rust
+        && let Some((line, what)) = whole::refused(text, exercise.language)
+    {
+        let place = format!("{}:{line}", path.display());
+        return Ok(Err(Failure::new(Part::Outside, place, what)));
     }
     match exercise.language {
         Language::Rust => {

@@ -52,8 +52,8 @@ fn term(term: &str, report: &Report, sizes: &Sizes) -> Result<f64, BadInput> {
     found.ok_or_else(|| BadInput::new("a formula", "a counter, op:, a size or a number", term))
 }
 
-/// Whether an instruction is one of a form that a limit names. A barrier of the block has several spellings, and with
-/// `.red` it also reduces.
+/// Whether an instruction is one of a form that a limit names. A barrier of the block has several spellings, with `.red` it
+/// also reduces, and who waits for a cluster waits for its block.
 fn is_of(found: &str, form: &str) -> bool {
     found.starts_with(form)
         || form == "bar.sync" && is_barrier(found)
@@ -65,8 +65,8 @@ fn is_barrier(form: &str) -> bool {
     if !matches!(parts.next(), Some("bar" | "barrier")) {
         return false;
     }
-    let kind = parts.find(|part| *part != "cta");
-    matches!(kind, Some("sync" | "red"))
+    let kind = parts.find(|part| !matches!(*part, "cta" | "cluster"));
+    matches!(kind, Some("sync" | "red" | "wait"))
 }
 
 /// Returns a counter by name; those of loads and stores include atomics, so that no limit is kept by an atomic in the place
@@ -94,6 +94,18 @@ fn counter(name: &str, counts: &Counts) -> Option<f64> {
 pub fn bulk_copy(report: &Report) -> Option<&simt::Line> {
     let mut lines = report.lines.iter();
     lines.find(|line| line.form.starts_with("cp.async.bulk"))
+}
+
+/// Returns the first instruction whose costs no counter of a block has: bulk copies, what waits for an `mbarrier`, and accesses
+/// to another block of the cluster.
+pub fn uncounted(report: &Report) -> Option<&simt::Line> {
+    let is_uncounted = |line: &&simt::Line| {
+        let mut begins = ["cp.async.bulk", "mbarrier", "mapa"].iter();
+        let counts = &line.counts;
+        begins.any(|begin| line.form.starts_with(begin))
+            || counts.cluster_load_requests + counts.cluster_store_requests > 0
+    };
+    report.lines.iter().find(is_uncounted)
 }
 
 /// Returns the lines with the maximum of the formula's first term, in source order; empty if all are 0.
@@ -156,6 +168,43 @@ mod tests {
     }
 
     #[test]
+    fn costs_without_a_counter_are_found() {
+        let found = |form: &str, cluster_load_requests| {
+            let counts = Counts {
+                cluster_load_requests,
+                ..Counts::default()
+            };
+            let [other, line] = ["ld.shared.f32", form].map(|form| simt::Line {
+                line: 1,
+                source: None,
+                form: form.into(),
+                counts: Counts::default(),
+            });
+            let report = Report {
+                lines: vec![other, simt::Line { counts, ..line }],
+                ..Report::default()
+            };
+            uncounted(&report).map(|line| line.form.clone())
+        };
+        for form in [
+            "cp.async.bulk.commit_group",
+            "mbarrier.try_wait.shared.b64",
+            "mapa.u64",
+        ] {
+            assert_eq!(found(form, 0).as_deref(), Some(form));
+        }
+        assert_eq!(found("ld.f32", 1).as_deref(), Some("ld.f32"));
+        for form in [
+            "ld.f32",
+            "cp.async.ca.shared.global",
+            "st.shared::cta.f32",
+            "atom.shared.or.b32",
+        ] {
+            assert_eq!(found(form, 0), None, "{form}");
+        }
+    }
+
+    #[test]
     fn every_spelling_counts() {
         for form in [
             "bar.sync",
@@ -164,6 +213,8 @@ mod tests {
             "barrier.sync.aligned",
             "barrier.cta.sync.aligned",
             "bar.red.popc.u32",
+            "barrier.cluster.wait",
+            "barrier.cluster.wait.acquire.aligned",
         ] {
             assert!(is_of(form, "bar.sync"), "{form}");
         }

@@ -10,6 +10,7 @@ use super::modifiers::mods;
 impl<'a> Lowering<'a> {
     /// Lowers one instruction.
     pub fn instruction(&mut self, i: &'a Instruction) -> Result<()> {
+        self.check_target(i)?;
         self.check_types(i)?;
         let mods = mods(i);
         match (i.opcode.as_str(), mods.as_slice()) {

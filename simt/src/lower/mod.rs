@@ -32,6 +32,7 @@ mod registers;
 mod spaces;
 mod statements;
 mod system;
+mod target;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -65,6 +66,7 @@ pub fn kernel(module: &Module, name: &str) -> Result<Kernel> {
     };
     let mut lowering = Lowering::new(module, entry);
     lowering.check_module(entry)?;
+    lowering.check_clusters(entry)?;
     lowering.shared = Shared::of(module, entry);
     let constants = lowering.module_variables();
     lowering.entry_params(entry)?;

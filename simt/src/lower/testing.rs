@@ -39,7 +39,7 @@ pub fn entry(body: Vec<Statement>) -> Function {
 
 /// Parses a text after adding a header.
 pub fn module(text: &str) -> Module {
-    let text = format!(".version 8.0\n.target sm_80\n.address_size 64\n{text}");
+    let text = format!(".version 8.4\n.target sm_90\n.address_size 64\n{text}");
     crate::parse::module(&text).unwrap()
 }
 

@@ -117,8 +117,21 @@ impl Block<'_> {
         let values: Vec<_> = from.iter().map(|slot| self.warps[w].wide(*slot)).collect();
         let (to, spaces) = self.resolve(w, pc, active, to);
         let (barriers, barrier_spaces) = self.resolve(w, pc, active, barrier);
+        let whole = bytes * from.len() as u32;
+        for (space, mask) in spaces.iter() {
+            let on = Lanes {
+                w,
+                pc,
+                mask,
+                space,
+                at: &to,
+                groups: &[],
+                strong: false,
+            };
+            self.count(&on, whole, false);
+        }
         for lane in lanes(active) {
-            let (to, whole) = (to[lane], bytes * from.len() as u32);
+            let to = to[lane];
             let space = barrier_spaces.of(lane);
             let Some((rank, barrier)) = self.barrier_at(w, pc, lane, space, barriers[lane]) else {
                 continue;

@@ -2,6 +2,7 @@
 
 mod blocks;
 mod fragment;
+mod requests;
 mod wmma;
 
 use crate::code::{Mma, Op, Reg, Slot};

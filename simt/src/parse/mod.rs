@@ -14,6 +14,8 @@ mod variable;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
+
 use crate::ast::Module;
 use crate::error::{Error, Result};
 use cursor::Cursor;
@@ -24,18 +26,46 @@ use lexer::Token;
 ///
 /// # Errors
 /// [`Error::Syntax`](crate::Error::Syntax) for the first part that is not PTX, or that this crate does not
-/// understand: addresses in initialisers, `.callprototype`, textures. Without `.version` or `.target`, the
+/// understand: addresses in initialisers, `.callprototype`, textures; a second header, or a name that is
+/// defined twice. Without `.version` or `.target`, the
 /// module has zeros and an empty name there.
 pub fn module(text: &str) -> Result<Module> {
     let mut cursor = Cursor::new(text)?;
     let mut module = Module::default();
     let mut ended = None;
+    let mut defined = HashMap::new();
     while cursor.peek() != Token::End {
-        let before = module.functions.len();
+        let before = (module.functions.len(), module.variables.len());
         item(&mut cursor, &mut module, ended)?;
-        ended = (module.functions.len() > before).then(|| cursor.last_line());
+        ended = (module.functions.len() > before.0).then(|| cursor.last_line());
+        let functions = module.functions[before.0..].iter();
+        let functions = functions.map(|f| (&f.name, f.line, f.body.is_some()));
+        let variables = module.variables[before.1..].iter();
+        let variables = variables.map(|v| (&v.name, v.line, !v.is_extern));
+        functions
+            .chain(variables)
+            .try_for_each(|new| define(new, &mut defined))?;
     }
     Ok(module)
+}
+
+/// Lines of the names of a module, and whether they are defined there. A declaration defines nothing.
+type Defined = HashMap<String, (u32, bool)>;
+
+/// Refuses a name that is defined twice: the first of two kernels would run in the place of the second.
+fn define((name, line, is_new): (&String, u32, bool), defined: &mut Defined) -> Result<()> {
+    match defined.get(name) {
+        Some((before, true)) if is_new => Err(Error::Syntax {
+            line,
+            expected: "a name that is defined once".into(),
+            found: format!("`{name:.40}`, which line {before} defines"),
+        }),
+        Some((_, true)) => Ok(()),
+        _ => {
+            defined.insert(name.clone(), (line, is_new));
+            Ok(())
+        }
+    }
 }
 
 /// Line on which a function has just ended.
@@ -46,6 +76,16 @@ fn item(cursor: &mut Cursor, module: &mut Module, ended: Ended) -> Result<()> {
     let Token::Dot(word) = cursor.peek() else {
         return outside(cursor, module, ended);
     };
+    let has_code = !module.functions.is_empty() || !module.variables.is_empty();
+    let is_second = match word {
+        "version" => has_code || module.version != (0, 0),
+        "target" => has_code || !module.target.is_empty(),
+        "address_size" => has_code,
+        _ => false,
+    };
+    if is_second {
+        return cursor.error("one header, before all else");
+    }
     match word {
         "version" => module.version = directive::version(cursor)?,
         "target" => module.target = directive::target(cursor)?,

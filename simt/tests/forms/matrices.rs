@@ -368,6 +368,47 @@ fn wmma() {
     }
 }
 
+/// A warp that transposes a tile by `wmma` pays for it: rows of 32 words lie in the same banks.
+#[test]
+fn fragments_count_as_loads_and_stores() {
+    let eight = "{%d0, %d1, %d2, %d3, %d4, %d5, %d6, %d7}";
+    let body = format!(
+        "wmma.load.c.sync.aligned.row.m16n16k16.global.f32 {eight}, [%in], 32;
+        .shared .align 32 .b8 tile[2048];
+        mov.u64 %to, tile;
+        wmma.store.d.sync.aligned.row.m16n16k16.shared.f32 [%to], {eight}, 32;
+        wmma.load.c.sync.aligned.row.m16n16k16.shared.f32 {eight}, [%to], 32;
+        wmma.store.d.sync.aligned.col.m16n16k16.global.f32 [%out], {eight}, 16;"
+    );
+    let mut buffers = [
+        Buffer::u32s("in", &[0; 512]),
+        Buffer::uninitialised("out", 1024),
+    ];
+    let dim = Dim {
+        grid: [1; 3],
+        block: [32, 1, 1],
+        smem: 0,
+    };
+    let args = [Arg::Buffer(0), Arg::Buffer(1)];
+    let launched = kernel(&body)
+        .unwrap()
+        .launch(dim, &mut buffers, &args, &Options::default());
+    let report = launched.unwrap();
+    assert!(report.is_clean(), "{:?}", report.findings);
+    let counts = report.total;
+    // Four loads of 8 bytes: each of eight lines of 32 bytes. Eight stores of 4 bytes, each to four lines.
+    let global = [
+        (counts.global_load_requests, counts.global_load_sectors),
+        (counts.global_store_requests, counts.global_store_sectors),
+    ];
+    assert_eq!(global, [(4, 32), (8, 32)]);
+    let shared = [
+        (counts.shared_load_requests, counts.shared_load_wavefronts),
+        (counts.shared_store_requests, counts.shared_store_wavefronts),
+    ];
+    assert_eq!(shared, [(4, 32), (4, 32)]);
+}
+
 #[test]
 fn unsupported_forms_are_errors() {
     for (form, named) in [

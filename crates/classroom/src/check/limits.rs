@@ -16,13 +16,16 @@ pub fn check(
     counted: &Counted,
 ) -> Result<Result<(), Failure>, BadInput> {
     let sizes = &exercise.spec.shapes.counted;
-    let mut bulk = counted
+    let mut uncounted = counted
         .iter()
-        .filter_map(|(kernel, report)| Some((kernel, metric::bulk_copy(report)?)));
-    if let Some((kernel, line)) = bulk.next().filter(|_| !exercise.spec.limits.is_empty()) {
+        .filter_map(|(kernel, report)| Some((kernel, metric::uncounted(report)?)));
+    if let Some((kernel, line)) = uncounted
+        .next()
+        .filter(|_| !exercise.spec.limits.is_empty())
+    {
         let (_, place) = submission.place(line.line, line.source.as_ref());
         let what = format!(
-            "{}: expected loads and stores, which are counted, found the bulk copy `{}`",
+            "{}: expected loads, stores and barriers of a block, which are counted, found `{}`",
             kernel.entry, line.form
         );
         return Ok(Err(Failure::new(Part::Limit, place, what)));

@@ -26,12 +26,15 @@ const OF_RUST: [&str; 14] = [
     "global_asm",
 ];
 
-/// Words of CUDA: other files, and whether they exist.
-const OF_CUDA: [&str; 4] = [
+/// Words of CUDA: other files, whether they exist, and PTX, which could end the kernel and begin another.
+const OF_CUDA: [&str; 7] = [
     "include",
     "include_next",
     "__has_include",
     "__has_include_next",
+    "asm",
+    "__asm",
+    "__asm__",
 ];
 
 fn words_of(language: Language) -> &'static [&'static str] {
@@ -114,7 +117,7 @@ fn refused_directive(code: &str) -> Option<&'static str> {
 
 /// Strips the comment at the end of a line. A `//` may also be in a string or a block comment, which ends
 /// with `"` or `*/` before any code follows.
-fn code(line: &str) -> &str {
+pub(super) fn code(line: &str) -> &str {
     let is_comment = |rest: &str| !rest.contains('"') && !rest.contains("*/");
     let mut ends = line.match_indices("//").map(|(at, _)| at);
     let end = ends.find(|&at| is_comment(&line[at..]));
@@ -168,6 +171,7 @@ mod tests {
             "# 7 \"s.cu\"",
             "/* */ %: /* */ line 7",
             "# /*\n*/ 7",
+            "asm volatile(\"} .entry k() {\");",
         ] {
             assert_eq!(line_of(region, Language::Cuda), Some(4), "{region}");
         }
@@ -175,7 +179,7 @@ mod tests {
 
     #[test]
     fn the_words_are_listed_for_a_person() {
-        let of_cuda = "Your regions contain none of the words `include`, `include_next`, `__has_include`, `__has_include_next`, \
+        let of_cuda = "Your regions contain none of the words `include`, `include_next`, `__has_include`, `__has_include_next`, `asm`, `__asm`, `__asm__`, \
                        nor `##`, `#line` or a `\\` at the end of a line; \
                        comments after `//` may contain the words.";
         assert_eq!(forbidden(Language::Cuda).as_deref(), Some(of_cuda));

@@ -28,10 +28,7 @@ impl Block<'_> {
     ) {
         let asked = active & owners(d.len());
         let (at, _) = self.resolve(w, pc, asked, from);
-        let counts = &mut self.counts[pc as usize];
-        counts.shared_load_requests += 1;
-        counts.shared_load_wavefronts += wavefronts(&at, asked, ROW, false);
-        counts.shared_load_ideal += ideal_wavefronts(asked, ROW);
+        self.count_row_loads(pc, asked, &at);
         let mut on = rows_at(w, pc, asked, &at);
         on.mask = self.fine_lanes(&on, ROW, Kind::Read);
         let groups = groups(&at, on.mask);
@@ -51,6 +48,14 @@ impl Block<'_> {
             });
             self.warps[w].set_word(d, active, value);
         }
+    }
+
+    /// Counts a load of rows from shared memory.
+    pub(super) fn count_row_loads(&mut self, pc: u32, mask: u32, at: &[u64; 32]) {
+        let counts = &mut self.counts[pc as usize];
+        counts.shared_load_requests += 1;
+        counts.shared_load_wavefronts += wavefronts(at, mask, ROW, false);
+        counts.shared_load_ideal += ideal_wavefronts(mask, ROW);
     }
 
     /// Stores blocks to the rows that start at `to`.

@@ -3,9 +3,10 @@
 use crate::ast::Space;
 use crate::code::WmmaMemory;
 
-use super::super::access::Kind;
+use super::super::access::{Kind, Lanes};
 use super::super::block::Block;
 use super::fragment::{any, bytes};
+use super::requests::requests;
 
 impl Block<'_> {
     /// Executes `wmma.load` and `wmma.store`, with this machine's own fragment layout.
@@ -42,6 +43,7 @@ impl Block<'_> {
             .iter()
             .map(|&r| self.warps[w].words[r as usize])
             .collect();
+        let mut all_fine = true;
         for (r, register) in fragment.iter_mut().enumerate() {
             for (lane, word) in register.iter_mut().enumerate() {
                 for part in 0..per {
@@ -51,18 +53,45 @@ impl Block<'_> {
                     }
                     let at = address(row, column);
                     let shift = 32 / per as u32 * part as u32;
+                    let kind = if memory.store {
+                        Kind::Write
+                    } else {
+                        Kind::Read
+                    };
+                    if !self.is_fine(w, pc, lane, space, at, size, kind) {
+                        all_fine = false;
+                        continue;
+                    }
                     if memory.store {
                         let value = u64::from(*word >> shift);
                         let mask = u64::MAX >> (64 - 8 * size);
-                        if self.is_fine(w, pc, lane, space, at, size, Kind::Write) {
-                            self.write(w, pc, lane, space, at, size, value & mask, false);
-                        }
-                    } else if self.is_fine(w, pc, lane, space, at, size, Kind::Read) {
+                        self.write(w, pc, lane, space, at, size, value & mask, false);
+                    } else {
                         let value = self.read(w, pc, lane, space, at, size, false) as u32;
                         let mask = (u64::from(u32::MAX) >> (32 - 8 * size)) as u32;
                         *word = (*word & !(mask << shift)) | value << shift;
                     }
                 }
+            }
+        }
+        for request in requests(memory).iter().filter(|_| all_fine) {
+            let at = request.at.map(|(line, place)| {
+                let index = line.wrapping_mul(stride).wrapping_add(place) as u64;
+                at[0].wrapping_add(index.wrapping_mul(u64::from(size)))
+            });
+            if request.of_rows {
+                self.count_row_loads(pc, request.mask, &at);
+            } else {
+                let on = Lanes {
+                    w,
+                    pc,
+                    mask: request.mask,
+                    space,
+                    at: &at,
+                    groups: &[],
+                    strong: false,
+                };
+                self.count(&on, request.bytes, !memory.store);
             }
         }
         if !memory.store {

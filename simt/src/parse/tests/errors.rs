@@ -65,6 +65,40 @@ fn outside_of_functions() {
     check(".alias a, 1;", 1, "a function's name", "`1`");
 }
 
+/// As ptxas: else the first of two kernels would run in the place of the second.
+#[test]
+fn one_header_and_one_of_each_name() {
+    let once = "one header, before all else";
+    check(".version 8.0\n.version 8.0", 2, once, "`.version`");
+    check(".target sm_80\n.target sm_90", 2, once, "`.target`");
+    let kernel = ".visible .entry k() { ret; }\n";
+    check(&format!("{kernel}.version 8.0"), 2, once, "`.version`");
+    check(&format!("{kernel}.target sm_80"), 2, once, "`.target`");
+    check(
+        ".global .b32 x;\n.address_size 64",
+        2,
+        once,
+        "`.address_size`",
+    );
+    let name = "a name that is defined once";
+    for second in [kernel, ".func k() { ret; }", ".global .b32 k;"] {
+        let text = format!("{kernel}\n{second}");
+        check(&text, 3, name, "`k`, which line 1 defines");
+    }
+    check(
+        ".shared .b32 x;\n.shared .b32 x[4];",
+        2,
+        name,
+        "`x`, which line 1 defines",
+    );
+    for text in [
+        ".func f();\n.func f();\n.func f() { ret; }\n.func f();",
+        ".extern .shared .b32 x[];\n.extern .shared .b32 x[];",
+    ] {
+        assert!(crate::parse::module(text).is_ok(), "{text}");
+    }
+}
+
 #[test]
 fn functions() {
     check(".entry 1()", 1, "the function's name", "`1`");
