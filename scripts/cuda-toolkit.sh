@@ -62,4 +62,8 @@ root=$(printf %q "$root")
 echo "export CUDA_HOME=$root"
 echo "export PATH=$root/bin:\"\$PATH\""
 echo "export LIBRARY_PATH=$root/lib:$root/lib/stubs\"\${LIBRARY_PATH:+:\$LIBRARY_PATH}\""
-echo "export CUDA_COMPUTE_CAP=\${CUDA_COMPUTE_CAP:-90}"
+# A program finds the libraries by this; the driver's own comes from the system.
+echo "export LD_LIBRARY_PATH=$root/lib\"\${LD_LIBRARY_PATH:+:\$LD_LIBRARY_PATH}\""
+# candle's kernels are compiled for the first GPU here; without one, for Hopper.
+capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -1 | tr -dc 0-9 || true)
+echo "export CUDA_COMPUTE_CAP=\${CUDA_COMPUTE_CAP:-${capability:-90}}"
