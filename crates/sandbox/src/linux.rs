@@ -35,7 +35,7 @@ const LIBRARIES: [&str; 15] = [
     "/dev/zero",
 ];
 
-/// What a compiler and its linker need in addition.
+/// Folders that a compiler and its linker need in addition.
 const COMPILERS: [&str; 8] = [
     "/bin",
     "/etc/alternatives",
