@@ -186,12 +186,12 @@ mod tests {
     fn an_answer_has_the_origin_of_its_row() -> Result<()> {
         let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../benches/results"));
         let mut library = Library::open(folder, folder)?;
-        let recorded = library.ops.on("h200")?.recorded;
+        let recorded = library.models.on("h200")?.recorded;
         let of_file = recorded.machine.commit.clone();
-        let is_older = |row: &&results::OpRow| row.origin.is_some();
+        let is_older = |row: &&results::Row| row.origin.is_some();
         let row = recorded.rows.iter().find(is_older).context("none")?;
         let commit = row.origin.clone().context("none")?.commit;
-        let key = format!("op.{}", row.key());
+        let key = row.key();
         let measured = figure(&key, "us", "h200", &mut library)?.origin;
         let of_two = super::recorded(&[key.clone(), key], "h200", &mut library)?.origin;
         for origin in [measured, of_two] {
