@@ -46,6 +46,10 @@ pub fn serve(calls: fn(&mut Calls), file: &str) -> ExitCode {
         let _ = writeln!(std::io::stderr(), "the sandbox: {error}");
         return ExitCode::FAILURE;
     }
+    // The check waits for this message before it reads how large the process is.
+    if channel.send(&[]).is_err() {
+        return ExitCode::FAILURE;
+    }
     calls(&mut own);
     while let Ok(Some(request)) = channel.receive() {
         let answer = own.answer(&request, file);

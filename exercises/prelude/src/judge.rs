@@ -114,11 +114,13 @@ fn lines(at: &str, before: &str, counters: &[(&str, usize, usize)]) -> Vec<Strin
 /// is `verdict: passed`, `verdict: failed LINE WHY` or `verdict: none`.
 pub fn judge(check: fn(&mut Fresh, &mut Submission) -> Verdict) -> ExitCode {
     let mut numbers = std::env::args().skip(1).map(|number| number.parse().ok());
-    let (Some(Some(seed)), Some(Some(process)), Ok(channel)) =
+    let (Some(Some(seed)), Some(Some(process)), Ok(mut channel)) =
         (numbers.next(), numbers.next(), Channel::take())
     else {
         return ExitCode::FAILURE;
     };
+    // A submission sends an empty message once it has started. If it ended before, its first call says so.
+    let _ = channel.receive();
     let process = u32::try_from(process).unwrap_or_default();
     let peak = peak(process);
     let mut submission = Submission {
