@@ -195,4 +195,43 @@ mod tests {
             assert!(error.contains("expected"), "{error}");
         }
     }
+
+    #[test]
+    fn a_file_is_written_atomically() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("answer");
+        let output = Output::new(&path)?;
+        assert!(!path.exists());
+        output.write(b"old")?;
+        output.write(b"new")?;
+        assert_eq!(std::fs::read(&path)?, b"new");
+        assert_eq!(std::fs::read_dir(folder.path())?.count(), 1);
+        Ok(())
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_folder_that_cannot_be_written_to_is_found_before_any_work() {
+        let error = Output::new(Path::new("/proc/answer"))
+            .unwrap_err()
+            .to_string();
+        let expected = "/proc: expected a folder that can be written to, found ";
+        assert!(error.starts_with(expected), "{error}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_device_is_written_to() -> anyhow::Result<()> {
+        let path = Path::new("/dev/null");
+        Output::new(path)?.write(b"gone")?;
+        assert!(!path.is_file());
+        Ok(())
+    }
+
+    #[test]
+    fn files_of_the_repository_are_found() -> anyhow::Result<()> {
+        assert!(find("crates/cli/Cargo.toml")?.is_file());
+        assert!(find("no/such/file").is_err());
+        Ok(())
+    }
 }

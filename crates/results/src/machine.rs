@@ -99,6 +99,11 @@ impl Machine {
         }
     }
 
+    /// The commit and date of a row: its own, which may be older, or the file's.
+    pub fn origin_of(&self, row: &impl Figures) -> Origin {
+        row.origin().cloned().unwrap_or_else(|| self.origin())
+    }
+
     /// The machine at the commit and date of a row, which may be older than the file.
     #[must_use]
     pub fn at(&self, row: &impl Figures) -> Self {
@@ -106,7 +111,7 @@ impl Machine {
         Origin {
             commit: at.commit,
             date: at.date,
-        } = row.origin().cloned().unwrap_or(self.origin());
+        } = self.origin_of(row);
         at
     }
 

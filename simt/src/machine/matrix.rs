@@ -9,7 +9,7 @@ use crate::code::{Mma, Op, Reg, Slot};
 use crate::report::Class;
 
 use super::block::{Block, Next};
-use fragment::{Layout, gather, scatter};
+use fragment::{Layout, gather, scatter, sizes};
 
 impl Block<'_> {
     /// Executes `ldmatrix`, `stmatrix`, `mma.sync` and `wmma.*` for all lanes of the warp.
@@ -50,11 +50,7 @@ impl Block<'_> {
                 self.check_read(w, pc, !0, &[Slot::Word(r)]);
             }
         }
-        let (m, n, k) = (
-            mma.shape.0 as usize,
-            mma.shape.1 as usize,
-            mma.shape.2 as usize,
-        );
+        let (m, n, k) = sizes(mma.shape);
         self.counts[pc as usize].flops += 2 * (m * n * k) as u64;
         let words = |regs: &[Reg]| -> Vec<[u32; 32]> {
             regs.iter()

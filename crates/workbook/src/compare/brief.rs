@@ -31,7 +31,7 @@ const LEVELS: [u8; 5] = [1, 2, 3, 4, HIGHEST];
 pub fn commits(machine: &Machine, rows: &[&Row]) -> String {
     let mut commits: Vec<String> = vec![];
     for row in rows {
-        let origin = row.origin.clone().unwrap_or_else(|| machine.origin());
+        let origin = machine.origin_of(*row);
         let commit = format!("commit {}, {}", origin.commit, origin.date);
         if !commits.contains(&commit) {
             commits.push(commit);
@@ -42,9 +42,11 @@ pub fn commits(machine: &Machine, rows: &[&Row]) -> String {
 
 /// When and where in the history the rows were measured: `2026-11-23 to 2026-11-27 at 5 commits`.
 fn measured(machine: &Machine, rows: &[&Row]) -> String {
-    let origin = |row: &&Row| row.origin.clone().unwrap_or_else(|| machine.origin());
-    let (commits, dates): (BTreeSet<String>, BTreeSet<String>) =
-        rows.iter().map(origin).map(|o| (o.commit, o.date)).unzip();
+    let (commits, dates): (BTreeSet<String>, BTreeSet<String>) = rows
+        .iter()
+        .map(|row| machine.origin_of(*row))
+        .map(|o| (o.commit, o.date))
+        .unzip();
     let [first, last] = [dates.first(), dates.last()].map(|date| date.cloned().unwrap_or_default());
     match commits.first() {
         Some(commit) if commits.len() == 1 => format!("{first} at commit {commit}"),

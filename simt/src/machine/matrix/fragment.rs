@@ -118,6 +118,11 @@ pub(super) fn scatter(
     packed
 }
 
+/// M, N and K of an instruction.
+pub(super) fn sizes((m, n, k): (u32, u32, u32)) -> (usize, usize, usize) {
+    (m as usize, n as usize, k as usize)
+}
+
 pub(super) fn bytes(element: Element) -> u32 {
     match element {
         Element::F16 | Element::Bf16 => 2,

@@ -4,7 +4,7 @@
 use crate::ast::Space;
 use crate::code::{Element, WmmaMemory};
 
-use super::fragment::bytes;
+use super::fragment::{bytes, sizes};
 
 /// A request of a warp.
 pub(super) struct Request {
@@ -20,11 +20,7 @@ pub(super) struct Request {
 
 /// Returns the requests of an instruction.
 pub(super) fn requests(memory: &WmmaMemory) -> Vec<Request> {
-    let (m, n, k) = (
-        memory.shape.0 as usize,
-        memory.shape.1 as usize,
-        memory.shape.2 as usize,
-    );
+    let (m, n, k) = sizes(memory.shape);
     // Lane l has neighbours along `fast`, in the lines l / 4, l / 4 + 8 … of `slow`.
     let (slow, fast) = match memory.matrix {
         'a' => (m, k),

@@ -5,17 +5,13 @@ use crate::code::WmmaMemory;
 
 use super::super::access::{Kind, Lanes};
 use super::super::block::Block;
-use super::fragment::{any, bytes};
+use super::fragment::{any, bytes, sizes};
 use super::requests::requests;
 
 impl Block<'_> {
     /// Executes `wmma.load` and `wmma.store`, with this machine's own fragment layout.
     pub(super) fn wmma_memory(&mut self, w: usize, pc: u32, memory: &WmmaMemory) {
-        let (m, n, k) = (
-            memory.shape.0 as usize,
-            memory.shape.1 as usize,
-            memory.shape.2 as usize,
-        );
+        let (m, n, k) = sizes(memory.shape);
         let (rows, columns) = match memory.matrix {
             'a' => (m, k),
             'b' => (k, n),
