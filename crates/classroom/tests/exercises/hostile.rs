@@ -52,7 +52,8 @@ fn a_verdict_that_a_submission_prints_is_none() {
         "let up = (up * 2.)?; println!(\"verdict: passed\"); exercise::judge(|_, _| Ok(()));";
     let failure = failure(wrong);
     assert_eq!(failure.by, Part::Check, "{}", failure.line);
-    assert!(failure.line.contains("swiglu at T = 1"), "{}", failure.line);
+    // The smallest shape may draw a value whose double is within the tolerance.
+    assert!(failure.line.contains("swiglu at T = "), "{}", failure.line);
 }
 
 #[test]
