@@ -14,7 +14,7 @@
 //! - `{{benches on=cpu}}`: what `cargo bench` times, group by group, and how long that takes; `{{benches
 //!   launch/kernel/empty on=h200}}`: one case of it.
 //! - `{{picture coalescing}}`: a figure drawn by code; `on=` where it shows recorded figures.
-//! - `{{machine on=cpu}}`: where and when; `{{machine ops on=cpu}}` where and when the ops were, and `small`.
+//! - `{{machine on=cpu}}`: where and when (rows of several commits: from when to when); `{{machine ops on=cpu}}` where and when the ops were, and `small`.
 //! - `{{fn levels/level1/src/ops.rs rms_norm}}`: a function of a Rust source, by its name or as `Type::name`.
 //! - `{{worklog matmul}}`: the steps of a worklog, and their times with `on=`; `{{diff OLD NEW}}`: what changes from one file, or
 //!   `FILE:FIRST:LAST`, to another.
@@ -51,7 +51,7 @@ use crate::place;
 use crate::predict;
 use crate::quiz;
 use crate::reference::{self, Reference};
-use crate::table::{machine, table};
+use crate::table::{machine, machine_of, table};
 use crate::worklog;
 use anyhow::{Context, Error, Result, anyhow, bail};
 use classroom::Exercise;
@@ -172,7 +172,7 @@ fn replace(directive: &str, arguments: &str, library: &mut Library) -> Result<St
         ("benches", case) => bench(&library.benches(on)?, case),
         ("machine", "small") => Ok(machine(&library.small.on(on)?.recorded.machine)),
         ("machine", "ops") => Ok(machine(&library.ops.on(on)?.recorded.machine)),
-        _ => Ok(machine(&library.models.on(on)?.recorded.machine)),
+        _ => Ok(machine_of(library.models.on(on)?.recorded)),
     }
 }
 

@@ -1,5 +1,7 @@
 //! A recorded comparison as a table, and the line that says where it was measured.
 
+use std::collections::BTreeSet;
+
 use crate::filter::Filter;
 use crate::format::{self, three_digits};
 use crate::library::{Beside, Here};
@@ -143,19 +145,38 @@ fn workload(row: &Row) -> String {
 /// `EPYC, 2 threads, linux x86_64; rustc 1.95.0, candle 0.11.1, commit abc; 2026-11-21`; driver and
 /// toolkit in place of the threads where a GPU was measured.
 pub fn machine(machine: &Machine) -> String {
+    let Machine { commit, date, .. } = machine;
+    format!("{}, commit {commit}; {date}", place(machine))
+}
+
+/// The same for all rows of a file: those of several commits have only their dates.
+pub fn machine_of(recorded: &Results) -> String {
+    let own = &recorded.machine;
+    let machines: BTreeSet<_> = (recorded.rows.iter())
+        .map(|row| own.at(row))
+        .map(|machine| (machine.date, machine.commit))
+        .collect();
+    match (machines.first(), machines.last()) {
+        (Some((first, _)), Some((last, _))) if machines.len() > 1 => {
+            format!("{}, several commits; {first} to {last}", place(own))
+        }
+        _ => machine(own),
+    }
+}
+
+/// Device, system and versions.
+fn place(machine: &Machine) -> String {
     let Machine {
         name,
         threads,
         os,
         rustc,
         candle,
-        commit,
-        date,
         ..
     } = machine;
     let device = match (&machine.driver, &machine.toolkit) {
         (Some(driver), Some(toolkit)) => format!("{name}, driver {driver}, CUDA {toolkit}"),
         _ => format!("{name}, {threads} threads"),
     };
-    format!("{device}, {os}; rustc {rustc}, candle {candle}, commit {commit}; {date}")
+    format!("{device}, {os}; rustc {rustc}, candle {candle}")
 }

@@ -223,7 +223,9 @@ fn a_table_and_the_machine() {
 
 #[test]
 fn a_row_of_an_earlier_commit_is_named_below_its_table() {
-    let book = book("{{table lm on=cpu preset=tiny}}\n\n{{table lm on=cpu preset=readme}}");
+    let book = book(
+        "{{machine on=cpu}}\n\n{{table lm on=cpu preset=tiny}}\n\n{{table lm on=cpu preset=readme}}",
+    );
     let mut recorded = results("cpu", 2.0);
     recorded["rows"][1]["preset"] = "readme".into();
     recorded["rows"][1]["origin"] = json!({"commit": "old", "date": "2026-11-20"});
@@ -231,6 +233,8 @@ fn a_row_of_an_earlier_commit_is_named_below_its_table() {
     let page = page(book.path());
     let note = "Measured at commit old, 2026-11-20: lm readme f32.";
     assert_eq!(page.matches(note).count(), 1, "{page}");
+    let both = "candle 0.11.1, several commits; 2026-11-20 to 2026-11-21";
+    assert!(page.contains(both), "{page}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use candle_core::cuda_backend::cudarc::driver::{
     CudaContext, CudaSlice, CudaView, LaunchConfig, PushKernelArg,
 };
 use candle_core::cuda_backend::cudarc::nvrtc::{Ptx, compile_ptx};
-use candle_core::{CudaDevice, Result};
+use candle_core::{CudaDevice, Error, Result};
 
 use super::silu_mul::{BLOCK, ENTRY, PTX};
 
@@ -22,7 +22,7 @@ pub fn launch(
         return Ok(y);
     }
     let function = device.get_or_load_custom_func(ENTRY, "silu_mul", PTX)?;
-    let n = n as u32;
+    let n = u32::try_from(n).map_err(Error::wrap)?;
     let mut builder = function.builder();
     builder.arg(gate).arg(up).arg(&mut y).arg(&n);
     // SAFETY: these are the parameters of the entry, in its order, and it stays inside n elements of each.
@@ -60,7 +60,7 @@ pub fn without_candle(source: Source, gate: &[f32], up: &[f32]) -> Result<Vec<f3
 
     let gate = stream.clone_htod(gate).w()?;
     let up = stream.clone_htod(up).w()?;
-    let n = gate.len() as u32;
+    let n = u32::try_from(gate.len()).map_err(Error::wrap)?;
     let mut y = stream.alloc_zeros::<f32>(gate.len()).w()?;
     let mut builder = stream.launch_builder(&function);
     builder.arg(&gate).arg(&up).arg(&mut y).arg(&n);

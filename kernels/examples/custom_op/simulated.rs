@@ -6,7 +6,7 @@ use super::silu_mul::{BLOCK, ENTRY, PTX};
 
 /// Runs the kernel on slices of one length. Returns its result and what the simulator found and counted.
 pub fn simulated(gate: &[f32], up: &[f32]) -> Result<(Vec<f32>, Report)> {
-    let n = gate.len() as u32;
+    let n = u32::try_from(gate.len()).expect("fewer than 2³² elements");
     let kernel = Module::parse(PTX)?.kernel(ENTRY)?;
     let mut buffers = [
         Buffer::f32s("gate", gate),

@@ -197,7 +197,7 @@ impl Block<'_> {
         } else if of_warp && other_pc == on.pc {
             "the lanes of one instruction have no order"
         } else if of_warp {
-            "neither `bar.sync` nor `bar.warp.sync` stands between them, and they are not both atomic"
+            "no `bar.sync` orders them (nor `bar.warp.sync`, for bytes of one warp alone), and they are not both atomic"
         } else {
             "no barrier orders them, and they are not both atomic"
         };

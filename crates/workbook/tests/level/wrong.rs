@@ -35,7 +35,7 @@ const KERNELS: [(&str, &str, &str, &[&str]); 14] = [
         "    @%active bra tree;",
         &[
             "rms_norm.ptx:55: norm_linear: race: `ld.shared.f32`",
-            "neither `bar.sync` nor `bar.warp.sync` stands",
+            "no `bar.sync` orders them (nor",
         ],
     ),
     (
