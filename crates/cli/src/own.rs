@@ -14,7 +14,7 @@ use anyhow::Result;
 use levels::Name;
 
 pub use artifacts::{Artifacts, Program, cargo};
-pub use build::{Built, build};
+pub use build::{Built, build, limits};
 pub use errors::NotCompiled;
 pub use folder::{FOLDER, OwnLevel};
 pub use levels::register;

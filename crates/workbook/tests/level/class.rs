@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::Value;
 
 use crate::fixture::{Learner, Ran};
+use crate::nvrtc::skip::skip;
 use crate::solutions::{RMS_NORM, ptx};
 
 fn json(path: &Path) -> Value {
@@ -330,6 +332,29 @@ fn a_method_of_the_starter_has_no_time_and_says_why() {
         lines.contains(&&*format!("src/ops.rs:43: linear{why}")),
         "{lines:?}"
     );
+}
+
+/// A toolkit that compiles kernels is read by every level.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_class_that_levels_can_read_is_refused() {
+    if let Err(reason) = sandbox::available() {
+        return skip("a class that levels can read", &reason.to_string());
+    }
+    let learner = Learner::new();
+    let class = learner.folder().join("class");
+    fs::create_dir(&class).unwrap();
+    fs::write(class.join("ada.rs"), "").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_workbook"));
+    command.args(["exercises", "level", "grade", "class"]);
+    command.env("CUDA_HOME", learner.folder());
+    let ran = Ran::from(command.current_dir(learner.folder()).output().unwrap());
+    let found = format!("found it in {}, which", learner.folder().display());
+    ran.refused(&[
+        "error: class: expected a folder that no submission can read",
+        &found,
+    ]);
+    assert!(!learner.folder().join("level-grades").exists());
 }
 
 #[test]
