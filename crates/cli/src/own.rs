@@ -16,7 +16,7 @@ use levels::Name;
 pub use artifacts::{Artifacts, Program, cargo};
 pub use build::{Built, build, limits};
 pub use errors::NotCompiled;
-pub use folder::{FOLDER, OwnLevel};
+pub use folder::{FOLDER, HINTS, MEASURED, OwnLevel, PROGRESS};
 pub use levels::register;
 
 use crate::progress::Waiting;
