@@ -78,6 +78,26 @@ fn other_files_are_not_brought_in() {
     }
 }
 
+/// Nor does a handout.
+#[test]
+fn a_title_steers_nothing() {
+    let folder = Folder::new();
+    folder.run(&["handout", "out", "--session", "1"]).ended(0);
+    let spec = folder.path("out/1-candle/02-swiglu/exercise.toml");
+    let text = fs::read_to_string(&spec).unwrap();
+    let steering = text.replacen("title = \"", "title = \"\\u001b[2J", 1);
+    assert_ne!(text, steering);
+    fs::write(spec, steering).unwrap();
+    for args in [&["list"][..], &["start", "swiglu"]] {
+        let run = folder.run(&[&["--exercises", "out"], args].concat());
+        let stdout = run.ended(0);
+        assert!(
+            stdout.contains("\\u{1b}[2J") && !stdout.contains('\u{1b}'),
+            "{stdout:?}"
+        );
+    }
+}
+
 /// rustc reads the libraries for every submission.
 #[cfg(target_os = "linux")]
 #[test]
