@@ -169,7 +169,7 @@ fn a_class_is_graded_whatever_its_submissions_do() {
     );
     write(
         "ada/my-exercises/levels/mine/hints.json",
-        "{\"linear correct\": 2}",
+        "{\"linear correct\": 2, \"linear steps\": 18446744073709551615, \"none\": 7}",
     );
     let mut faults = starter.clone();
     for (from, to, _) in FAULTS {
@@ -277,7 +277,7 @@ fn graded(ada: &Learner, ran: &Ran) {
             .unwrap()
             .ends_with("notes.txt")
     );
-    assert_eq!(of("ada")["grades"][0]["hints_used"], 2);
+    assert_eq!(of("ada")["grades"][0]["hints_used"], 2 + 3);
     let xml = fs::read_to_string(out.join("junit.xml")).unwrap();
     assert!(
         xml.contains("<testsuite name=\"cyd\"") && xml.contains("type=\"compile\""),

@@ -217,7 +217,7 @@ fn of_one(
             },
             seed: options.seed,
             seconds: seconds / milestones.all().count() as f64,
-            hints_used: submission.hints_used(),
+            hints_used: submission.hints_used(&milestones),
             first_prediction: None,
         });
     }
