@@ -64,7 +64,7 @@ impl Output {
             return bad("the name of a file", "a folder");
         }
         if let Some(found) = of_a_person(path) {
-            return bad("a new file, or earlier results", found);
+            return bad("another file than the inputs and a person's work", found);
         }
         // A link's file is replaced in its own folder.
         let named = path.canonicalize();
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn an_output_is_no_input() -> anyhow::Result<()> {
         let folder = tempfile::tempdir()?;
-        let [path, again] = ["in.ptx", "./in.ptx"].map(|name| folder.path().join(name));
+        let [path, again] = ["in.npy", "./in.npy"].map(|name| folder.path().join(name));
         std::fs::write(&path, "an input")?;
         let output = Output::new(&again)?;
         let error = Output::distinct([&output], &[&path]).unwrap_err();
