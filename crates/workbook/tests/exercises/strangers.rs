@@ -5,6 +5,7 @@ use std::fs;
 use classroom::Exercise;
 use serde_json::Value;
 
+#[cfg(target_os = "linux")]
 use crate::nvrtc::skip::skip;
 use crate::run::{Folder, changed, named};
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::fixture::{Learner, Ran};
+#[cfg(target_os = "linux")]
 use crate::nvrtc::skip::skip;
 use crate::solutions::{RMS_NORM, ptx};
 
