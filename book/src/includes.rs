@@ -25,15 +25,16 @@ pub fn chapters(folder: &Path) -> Result<Vec<PathBuf>> {
     files.with_context(|| format!("{}: expected a folder of chapters", folder.display()))
 }
 
-/// The text of a chapter, which has at most 4 MiB. A pipe in its place would wait for ever.
-pub fn text_of(chapter: &Path) -> Result<String, BadInput> {
-    data::read_text_file(chapter, 1 << 22)
+/// The text of a chapter, or of a source that it shows, which has at most 16 MiB. A pipe in its place would wait for ever.
+pub fn text_of(file: &Path) -> Result<String, BadInput> {
+    data::read_text_file(file, 1 << 24)
 }
 
 /// Every include of every chapter in `folder`.
 pub fn includes(folder: &Path) -> Result<Vec<Include>> {
-    let directive =
-        Regex::new(r"\{\{#\w*include\s+([^:}\s]+)(?::([A-Za-z_][\w-]*))?(?::\d+)*\s*\}\}")?;
+    let directive = Regex::new(
+        r"\{\{#(?:\w*include|playground|template)\s+([^:}\s]+)(?::([A-Za-z_][\w-]*))?(?::\d+)*\s*\}\}",
+    )?;
     each(folder, &directive, |chapter, line, captures| Include {
         chapter: chapter.into(),
         line,

@@ -22,7 +22,7 @@ pub use counters::{Counter, costs_before, counters};
 pub use kernel::named;
 pub use limits::short;
 pub use questions::{Predictions, options, predictions};
-pub use rust::{KNOWN, Rustc, TO_COMPILE, libraries};
+pub use rust::{KNOWN, Rustc, TO_COMPILE, keeps_out, libraries, out_of_reach};
 pub use words::forbidden;
 
 use crate::exercise::{Exercise, Language};

@@ -127,6 +127,12 @@ impl Class {
         })
     }
 
+    /// Whether a student has handed in a file of `exercise`.
+    pub fn has(&self, exercise: &Exercise) -> bool {
+        let mut students = self.students.iter();
+        students.any(|student| student.submission(exercise).is_some())
+    }
+
     /// Files that students have handed in, with their progress.
     pub fn files(&self) -> impl Iterator<Item = PathBuf> {
         self.students.iter().flat_map(|student| {

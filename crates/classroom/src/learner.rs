@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+pub use data::PROGRESS;
 use data::{BadInput, Lock};
 use serde::{Deserialize, Serialize};
 
@@ -54,9 +55,6 @@ pub struct Learner {
     /// The progress at the last read or change; other programs may change it in the same folder.
     progress: Progress,
 }
-
-/// Name of the progress file in the folder.
-pub const PROGRESS: &str = ".candlepower.json";
 
 impl Learner {
     /// Opens the learner's `folder`, which need not exist yet.

@@ -23,13 +23,14 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use data::{BadInput, Temporary};
-use sandbox::Killed;
+use sandbox::{Killed, Limits};
 
 use super::{Failure, Outcome, Part};
 use crate::exercise::Exercise;
 use crate::printed::{last, printable};
 use compile::{Package, compile};
-pub use library::{KNOWN, libraries};
+pub use library::{KNOWN, Library, libraries};
+use toolchain::Toolchain;
 use trial::Trial;
 use unchanged::Unchanged;
 
@@ -72,6 +73,33 @@ impl Rustc {
             return Ok(Err(Failure::new(Part::Crash, path.display(), what)));
         }
         verdict(&trial, &package, self.limit)
+    }
+}
+
+/// Checks that no submission can read the folder of its class, because it lies in one that rustc reads for each of them.
+///
+/// # Errors
+/// It does.
+pub fn keeps_out(class: &Path, libraries: &[Library]) -> Result<(), BadInput> {
+    let libraries = libraries.iter().cloned();
+    // Without a compiler, each check says why.
+    let mut toolchains = libraries.filter_map(|library| Toolchain::of(library).ok());
+    toolchains.try_for_each(|toolchain| out_of_reach(class, &toolchain.limits()))
+}
+
+/// Checks that no program with `limits` can read the folder of a class.
+///
+/// # Errors
+/// It can.
+pub fn out_of_reach(class: &Path, limits: &Limits) -> Result<(), BadInput> {
+    match limits.exposes(class) {
+        Some(folder) => {
+            let expected =
+                "a folder that no submission can read, because students' files are in it";
+            let found = format!("it in {}, which each of them reads", folder.display());
+            Err(BadInput::new(class.display(), expected, found))
+        }
+        None => Ok(()),
     }
 }
 

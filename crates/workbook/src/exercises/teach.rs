@@ -119,20 +119,20 @@ pub fn grade(exercises: &[Exercise], place: &Place, args: &GradeArgs) -> Result<
     safe(&wanted, args)?;
     // 32 bits, because some JSON readers have no larger integers.
     let seed = args.seed.unwrap_or_else(|| rand::random::<u32>().into());
+    let is_rust = |e: &Exercise| e.language == Language::Rust && class.has(e);
+    // Without it, each check says why.
+    let libraries = if wanted.iter().any(is_rust) {
+        check::libraries(&Program::Workbook.cargo()).ok()
+    } else {
+        None
+    };
+    check::keeps_out(&args.submissions, libraries.as_deref().unwrap_or_default())?;
     class.not_graded.iter().try_for_each(say)?;
     class.has_some(&args.submissions)?;
     say(format_args!(
         "seed {seed} (`--seed {seed}` repeats the grading with the same random numbers)"
     ))?;
-    let known = if wanted.iter().any(|e| e.language == Language::Rust) {
-        // Without it, each check says why.
-        let libraries = check::libraries(&Program::Workbook.cargo());
-        libraries
-            .ok()
-            .and_then(|all| serde_json::to_string(&all).ok())
-    } else {
-        None
-    };
+    let known = libraries.and_then(|all| serde_json::to_string(&all).ok());
     let known = known.as_deref();
     let check = |exercise: &Exercise, file: &Path| {
         in_a_process(exercise, file, place, args.limit, seed, known)
