@@ -291,8 +291,8 @@ fn in_a_process(
         let last = ended.stdout.lines().last().unwrap_or_default();
         Ok(serde_json::from_str(last).unwrap_or_else(|_| {
             let what = format!(
-                "the check ended without a verdict ({status}) {}",
-                ended.stderr
+                "the check ended without a verdict ({status}); it printed: {:?}",
+                ended.stderr.trim()
             );
             Err::<(), _>(Failure::new(Part::Crash, file.display(), what)).into()
         }))
