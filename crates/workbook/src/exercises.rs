@@ -177,6 +177,9 @@ enum Command {
         /// Only exercises of this session of the syllabus
         #[arg(long, value_name = "N")]
         session: Option<u8>,
+        /// Only this exercise; may be given several times
+        #[arg(long, value_name = "EXERCISE")]
+        only: Vec<String>,
         /// Leave out the hints: the pages have none, and `hint` gives none
         #[arg(long)]
         no_hints: bool,
@@ -330,8 +333,9 @@ pub fn run(args: &ExercisesArgs) -> Result<bool> {
         Some(Command::Handout {
             to,
             session,
+            only,
             no_hints,
-        }) => teach::handout(exercises, to, *session, !no_hints),
+        }) => teach::handout(&exercises, to, *session, only, !no_hints),
         Some(Command::Grade(grade)) => teach::grade(&exercises, place, grade),
         Some(Command::Verdict {
             name,
