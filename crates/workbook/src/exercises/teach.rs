@@ -117,7 +117,9 @@ fn only(all: &[Exercise], name: &str, session: Option<u8>) -> Result<Exercise, B
 
 /// Grades every submission in a separate process; returns whether all passed.
 pub fn grade(exercises: &[Exercise], place: &Place, args: &GradeArgs) -> Result<bool> {
-    let class = Class::read(&args.submissions, exercises)?;
+    let others = place.exercises.as_deref().map(handouts::others);
+    let others = others.transpose()?.unwrap_or_default();
+    let class = Class::read(&args.submissions, exercises, &others)?;
     let outputs = Outputs::new(args, &class)?;
     let wanted = wanted(exercises, args)?;
     safe(&wanted, args)?;
