@@ -216,7 +216,7 @@ impl Command {
 /// An exercise.
 #[derive(Args)]
 struct Named {
-    /// Number or name of the exercise, or your file [default: the exercise you started last]
+    /// Number or name of the exercise, or your file [default: the one you started last; for `start` and `watch`, the next once it is solved]
     #[arg(value_name = "EXERCISE")]
     name: Option<String>,
 }
