@@ -168,20 +168,32 @@ fn ended_early(package: &Package, status: ExitStatus, panic: &str, printed: &str
     if let Some((place, why)) = place_of(panic, package) {
         return Failure::new(Part::Crash, place, why);
     }
+    let said = format!("{panic}\n{printed}");
+    if said.lines().any(is_out_of_memory) {
+        let what = format!("needs more than {MEMORY} GiB of memory, the limit of a submission");
+        return Failure::new(Part::Crash, path.display(), what);
+    }
     // Safe code does not reach memory that is not its own, except below its stack.
     let status = match status.to_string() {
         status if status.contains("SIGSEGV") => format!("{status}: a stack overflow"),
         status => status,
     };
-    let mut lines = [panic, printed].into_iter().flat_map(str::lines);
-    let what = match lines.find(|line| !line.trim().is_empty()) {
-        None => format!("ended before its check did ({status})"),
-        Some(line) => {
-            let line = without_number(line);
-            format!("ended before its check did ({status}): {line}")
-        }
+    let what = format!("ended before its check did ({status})");
+    let mut lines = said.lines().filter(|line| !line.trim().is_empty());
+    // In quotes, because it may be the submission's text.
+    let what = match lines.next() {
+        None => what,
+        Some(line) => format!("{what}; it printed: {:?}", without_number(line)),
     };
     Failure::new(Part::Crash, path.display(), what)
+}
+
+/// Memory of a submission, in GiB: `MOST` of `exercise`, whose allocator refuses more.
+const MEMORY: usize = 2;
+
+/// Whether the standard library says that an allocation was refused.
+fn is_out_of_memory(line: &str) -> bool {
+    line.starts_with("memory allocation of ") && line.ends_with(" bytes failed")
 }
 
 /// Removes the thread number, which changes between runs: `thread 'main' has …` for
@@ -223,13 +235,18 @@ fn new_folder(folder: &Path, name: &str) -> Result<std::path::PathBuf, BadInput>
 mod tests {
     use std::time::Duration;
 
-    use super::{Rustc, TO_COMPILE, trial, without_number};
+    use super::{MEMORY, Rustc, TO_COMPILE, trial, without_number};
 
     #[test]
     fn a_check_has_time_for_each_of_its_programs() {
         let (limit, cargo) = (Duration::from_secs(10), vec![]);
         let needed = TO_COMPILE + TO_COMPILE + limit + trial::TO_JUDGE;
         assert!(Rustc { limit, cargo }.longest() >= needed);
+    }
+
+    #[test]
+    fn the_limit_of_memory_is_that_of_the_allocator() {
+        assert_eq!(exercise::MOST, MEMORY << 30);
     }
 
     #[test]
