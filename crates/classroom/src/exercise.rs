@@ -320,7 +320,8 @@ mod tests {
     /// A copy of exercise 09 with an edit of `exercise.toml`, read.
     fn read_with(replace: &str, with: &str) -> Result<Exercise, BadInput> {
         let folder = tempfile::tempdir().unwrap();
-        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../exercises/2-ptx/09-row-argmax");
+        let from =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../exercises/2-ptx/09-row-argmax");
         for entry in fs::read_dir(from).unwrap() {
             let file = entry.unwrap().path();
             let name = file.file_name().unwrap();
@@ -418,7 +419,8 @@ mod tests {
     #[test]
     fn an_exercise_has_a_region_a_kernel_and_a_name_of_its_own() {
         let root = tempfile::tempdir().unwrap();
-        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../exercises/2-ptx/09-row-argmax");
+        let from =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../exercises/2-ptx/09-row-argmax");
         let starter = Exercise::read(&from).unwrap().starter;
         let spec = fs::read_to_string(from.join("exercise.toml")).unwrap();
         let said = |topic: &str, spec: &str, starter: &str| {

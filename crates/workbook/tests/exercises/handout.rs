@@ -200,7 +200,9 @@ fn it_may_lack_the_hints() {
     with(&["hint"]).refused(&[none]);
     let checked = with(&["check"]);
     assert!(
-        checked.ended(1).contains("09-row-argmax.ptx: row_argmax at ")
+        checked
+            .ended(1)
+            .contains("09-row-argmax.ptx: row_argmax at ")
             && !checked.stdout.contains("hint"),
         "{}",
         checked.stdout

@@ -127,7 +127,9 @@ fn a_finding_has_its_line() {
         .unwrap()
         + 1;
     assert!(
-        line.starts_with(&format!("my-exercises/09-row-argmax.ptx:{at}: race: thread ")),
+        line.starts_with(&format!(
+            "my-exercises/09-row-argmax.ptx:{at}: race: thread "
+        )),
         "{line}"
     );
     assert!(
@@ -460,7 +462,10 @@ fn a_second_reset_keeps_what_the_first_has_kept() {
         assert!(folder.run(&["reset"]).ended(0).contains(kept));
     }
     assert_eq!(folder.read("my-exercises/09-row-argmax.ptx.old"), "first");
-    assert_eq!(folder.read("my-exercises/09-row-argmax.ptx.old.2"), "second");
+    assert_eq!(
+        folder.read("my-exercises/09-row-argmax.ptx.old.2"),
+        "second"
+    );
 }
 
 /// A file name names its exercise, ignoring case.
@@ -548,7 +553,12 @@ fn a_file_is_named_by_its_path() {
     folder.run(&["start", "transpose"]).ended(0);
     let path = "my-exercises/09-row-argmax.ptx";
     assert!(folder.run(&["check", path]).ended(1).starts_with(path));
-    assert!(folder.run(&["hint", path]).ended(0).contains("09-row-argmax"));
+    assert!(
+        folder
+            .run(&["hint", path])
+            .ended(0)
+            .contains("09-row-argmax")
+    );
     assert!(folder.run(&["reset", path]).ended(0).starts_with(path));
     let run = folder.run(&["solution", "--reveal", "./my-exercises/07-guard.ptx"]);
     assert_eq!(run.ended(0), guard.solution.unwrap());
