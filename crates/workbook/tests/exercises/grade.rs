@@ -327,7 +327,7 @@ fn processes_of_a_submission_end_with_it() {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let asleep = processes.filter(|process| {
         let line = std::fs::read(process.path().join("cmdline"));
-        line.is_ok_and(|line| line.windows(4).any(|part| part == b"3127"))
+        line.is_ok_and(|line| line.starts_with(b"sleep\x003127"))
     });
     assert_eq!(asleep.count(), 0);
 }
