@@ -155,7 +155,7 @@ def kills(count, rng):
 
     def submissions(folder):
         (folder / "eve").mkdir()
-        for number, path in (("07-guard", "2-ptx/07-guard"), ("09-row-sum", "2-ptx/09-row-sum"), ("14-transpose", "2-ptx/14-transpose")):
+        for number, path in (("07-guard", "2-ptx/07-guard"), ("09-row-argmax", "2-ptx/09-row-argmax"), ("14-transpose", "2-ptx/14-transpose")):
             shutil.copy(ROOT / "exercises" / path / "solution.ptx", folder / "eve" / f"{number}.ptx")
 
     def model(folder):

@@ -219,8 +219,8 @@ mod tests {
 
     #[test]
     fn links_to_a_page_in_the_repository_lead_to_its_page_in_the_book() {
-        let text = "[a](../../exercises/2-ptx/09-row-sum/page.md), [b](../22-warp-sum/page.md), [c](level3.md)";
-        let expected = "[a](exercises/row-sum.md), [b](exercises/warp-sum.md), [c](level3.md)";
+        let text = "[a](../../exercises/2-ptx/09-row-argmax/page.md), [b](../22-prefix-sum/page.md), [c](level3.md)";
+        let expected = "[a](exercises/row-argmax.md), [b](exercises/prefix-sum.md), [c](level3.md)";
         assert_eq!(with_links(text, "exercises/"), expected);
     }
 

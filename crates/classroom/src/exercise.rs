@@ -43,7 +43,7 @@ impl Language {
 /// One exercise.
 #[derive(Debug, Clone)]
 pub struct Exercise {
-    /// `09-row-sum`, the name of its folder.
+    /// `09-row-argmax`, the name of its folder.
     pub id: String,
     /// Path of the folder.
     pub folder: PathBuf,
@@ -132,7 +132,7 @@ impl Exercise {
         in_file(&self.folder.join("exercise.toml"), bad)
     }
 
-    /// Name without the number: `row-sum`.
+    /// Name without the number: `row-argmax`.
     pub fn name(&self) -> &str {
         self.id.split_once('-').map_or(&self.id, |(_, name)| name)
     }
@@ -228,7 +228,7 @@ fn has_kernel(text: &str, name: &str) -> bool {
     })
 }
 
-/// Finds an exercise by `09`, `9`, `row-sum`, `09-row-sum`, `09-row-sum.ptx` or the path of such a file,
+/// Finds an exercise by `09`, `9`, `row-argmax`, `09-row-argmax`, `09-row-argmax.ptx` or the path of such a file,
 /// ignoring case.
 ///
 /// # Errors
@@ -320,7 +320,8 @@ mod tests {
     /// A copy of exercise 09 with an edit of `exercise.toml`, read.
     fn read_with(replace: &str, with: &str) -> Result<Exercise, BadInput> {
         let folder = tempfile::tempdir().unwrap();
-        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../exercises/2-ptx/09-row-sum");
+        let from =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../exercises/2-ptx/09-row-argmax");
         for entry in fs::read_dir(from).unwrap() {
             let file = entry.unwrap().path();
             let name = file.file_name().unwrap();
@@ -369,7 +370,7 @@ mod tests {
                 "at_most or at_least: expected a finite number, found none",
             ),
             (
-                "oracle = \"row_sum\"",
+                "oracle = \"row_argmax\"",
                 "oracle = \"rows\"",
                 "oracle: expected one of",
             ),
@@ -395,7 +396,7 @@ mod tests {
         for case in [
             "output = 1 => output = 0 => index of an argument with `poison`",
             "output = 1 => output = 2 => index of an argument with `poison`",
-            "entry = \"row_sum\" => entry = \"rows\" => entry: expected a kernel of the starter, found rows",
+            "entry = \"row_argmax\" => entry = \"rows\" => entry: expected a kernel of the starter, found rows",
             "/ rows / 4 => / rows / 0 => a division by none that is 0, found 0",
             "counted = { rows = 4 => counted = { rows = 0 => that is 0, found rows",
             "at_most = 8 => at_most = 4\nat_least = 5 => at_least: expected at most 4, found 5",
@@ -418,11 +419,12 @@ mod tests {
     #[test]
     fn an_exercise_has_a_region_a_kernel_and_a_name_of_its_own() {
         let root = tempfile::tempdir().unwrap();
-        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../exercises/2-ptx/09-row-sum");
+        let from =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../exercises/2-ptx/09-row-argmax");
         let starter = Exercise::read(&from).unwrap().starter;
         let spec = fs::read_to_string(from.join("exercise.toml")).unwrap();
         let said = |topic: &str, spec: &str, starter: &str| {
-            let to = root.path().join(topic).join("09-row-sum");
+            let to = root.path().join(topic).join("09-row-argmax");
             fs::create_dir_all(&to).unwrap();
             for (file, text) in [
                 ("exercise.toml", spec),
@@ -465,7 +467,7 @@ mod tests {
     #[test]
     fn an_oracle_that_does_not_fit_is_an_error() {
         for oracle in ["transpose", "layer_norm", "rope", "axpy"] {
-            let exercise = read_with("oracle = \"row_sum\"", &format!("oracle = {oracle:?}"));
+            let exercise = read_with("oracle = \"row_argmax\"", &format!("oracle = {oracle:?}"));
             let bad = checked(&exercise.unwrap()).unwrap_err().to_string();
             let expected = format!("expected arguments and sizes of the oracle `{oracle}`");
             assert!(

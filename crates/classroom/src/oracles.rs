@@ -10,11 +10,12 @@ use crate::problem::Problem;
 /// Computes the output of a launch from the arguments before it; `None` if it needs other arguments or sizes.
 pub type Oracle = fn(&Problem) -> Option<Vec<f64>>;
 
-const ALL: [(&str, Oracle); 17] = [
+const ALL: [(&str, Oracle); 19] = [
     ("attention", attention::attention),
     ("axpy", axpy),
     ("doubled", doubled),
     ("gemv", attention::gemv),
+    ("histogram", histogram),
     ("layer_norm", layer_norm),
     ("linear_relu_residual", attention::linear_relu_residual),
     ("linear_swiglu", attention::linear_swiglu),
@@ -24,9 +25,10 @@ const ALL: [(&str, Oracle); 17] = [
         "matmul_transposed_exchanged",
         matmul::matmul_transposed_exchanged,
     ),
+    ("prefix_sum", prefix_sum),
     ("rope", rope),
+    ("row_argmax", row_argmax),
     ("row_max", row_max),
-    ("row_sum", row_sum),
     ("scaled_columns", scaled_columns),
     ("scaled_columns_at", matmul::scaled_columns_at),
     ("softmax", softmax),
@@ -70,10 +72,37 @@ fn row_max(p: &Problem) -> Option<Vec<f64>> {
     Some(rows.map(max).collect())
 }
 
-/// y (rows): the sum of each row of x (rows, columns).
-fn row_sum(p: &Problem) -> Option<Vec<f64>> {
+/// y (rows): the first column with the maximum of each row of x (rows, columns).
+fn row_argmax(p: &Problem) -> Option<Vec<f64>> {
+    let first = |row: &[f64]| {
+        let max = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        row.iter().position(|&x| x == max).map(|c| c as f64)
+    };
     let rows = p.arg(0)?.chunks(p.size("columns")?);
-    Some(rows.map(|row| row.iter().sum()).collect())
+    rows.map(first).collect()
+}
+
+/// y (rows, columns): Σ over i ≤ c of x_ri, for each column c of x (rows, columns).
+fn prefix_sum(p: &Problem) -> Option<Vec<f64>> {
+    let up_to = |sum: &mut f64, x: &f64| {
+        *sum += x;
+        Some(*sum)
+    };
+    let rows = p.arg(0)?.chunks(p.size("columns")?);
+    Some(rows.flat_map(|row| row.iter().scan(0., up_to)).collect())
+}
+
+/// y (rows, 16): how many integers x of each row of (rows, columns) have ⌊x/16⌋ mod 16 = b.
+fn histogram(p: &Problem) -> Option<Vec<f64>> {
+    let bins = |row: &[f64]| {
+        let mut counts = [0.; 16];
+        for &x in row {
+            counts[x as usize / 16 % 16] += 1.;
+        }
+        counts
+    };
+    let rows = p.arg(0)?.chunks(p.size("columns")?);
+    Some(rows.flat_map(bins).collect())
 }
 
 /// y (rows, columns): exp(x − max x) / Σ exp(x − max x) over each row of x.

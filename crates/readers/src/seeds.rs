@@ -131,7 +131,7 @@ pub fn table() -> Vec<Vec<u8>> {
 
 pub fn exercise() -> Vec<Vec<u8>> {
     files([
-        "exercises/2-ptx/09-row-sum/exercise.toml",
+        "exercises/2-ptx/09-row-argmax/exercise.toml",
         "exercises/5-tuned/37-tile-without-reuse/exercise.toml",
         "exercises/1-candle/02-swiglu/wrong.toml",
     ])

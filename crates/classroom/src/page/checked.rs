@@ -22,10 +22,13 @@ pub fn checked(exercise: &Exercise) -> String {
     }
     if !spec.shapes.odd.is_empty() {
         let shapes: Vec<String> = spec.shapes.odd.iter().map(sizes).collect();
-        lines.push(format!(
-            "Sizes: {}. Inputs are random and new each time.",
-            shapes.join("; ")
-        ));
+        let mut args = spec.kernels.iter().flat_map(|kernel| &kernel.args);
+        let random = if args.any(|arg| arg.contains(":random")) {
+            " Inputs are random and new each time."
+        } else {
+            ""
+        };
+        lines.push(format!("Sizes: {}.{random}", shapes.join("; ")));
     }
     if !spec.limits.is_empty() || !spec.questions.is_empty() {
         lines.push(format!(

@@ -353,7 +353,7 @@ fn predictions_are_told_apart_once_they_change() {
     );
     assert_eq!(predictions(exercise, &exercise.starter), None);
     assert_eq!(
-        predictions(&named("two-trees"), solution(&named("two-trees"))),
+        predictions(&named("two-histograms"), solution(&named("two-histograms"))),
         None
     );
 }

@@ -124,7 +124,7 @@ fn cannot_check(exercise: &Exercise) -> String {
     )
 }
 
-/// `; exercise warp-sum covers the same topic without NVRTC`
+/// `; exercise prefix-sum covers the same topic without NVRTC`
 fn instead(exercise: &Exercise) -> Option<String> {
     let sibling = exercise.spec.sibling.as_ref()?;
     let text = || format!("; exercise {sibling} covers the same topic without NVRTC");

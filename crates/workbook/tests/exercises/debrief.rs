@@ -27,7 +27,7 @@ fn passed(folder: &Folder, name: &str) -> Vec<String> {
 /// Counters of the solution, then the idea, a line of a real kernel, and a chapter.
 #[test]
 fn a_kernel_that_passed_is_explained() {
-    let lines = passed(&Folder::new(), "row-sum");
+    let lines = passed(&Folder::new(), "row-argmax");
     let (table, text): (Vec<_>, Vec<_>) = lines
         .iter()
         .partition(|line| line.starts_with("At ") || line.starts_with("  "));
@@ -37,7 +37,7 @@ fn a_kernel_that_passed_is_explained() {
     );
     // The starter is wrong, so that a wrong solution is compared.
     assert!(
-        table[0].ends_with("  thread 0 adds up all words → yours"),
+        table[0].ends_with("  thread 0 compares all words → yours"),
         "{table:?}"
     );
     assert!(
@@ -55,7 +55,7 @@ fn a_kernel_that_passed_is_explained() {
         !table.iter().any(|row| row.contains("atomics")),
         "{table:?}"
     );
-    let debrief = named("row-sum").spec.debrief.unwrap();
+    let debrief = named("row-argmax").spec.debrief.unwrap();
     assert!(text[0].starts_with("The idea: "), "{text:?}");
     let place = |line: &&&String| line.starts_with(&format!("In a real kernel: {}:", debrief.file));
     let place = text.iter().find(place).expect("a line of a real kernel");

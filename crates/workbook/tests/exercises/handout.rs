@@ -64,30 +64,30 @@ fn it_is_enough_to_work_with() {
         with(&["list"]).ended(0).lines().count(),
         of_session.count() + 1
     );
-    let started = with(&["start", "row-sum"]);
-    let page = "its page is out/pages/09-row-sum.md.\n";
+    let started = with(&["start", "row-argmax"]);
+    let page = "its page is out/pages/09-row-argmax.md.\n";
     assert!(started.ended(0).ends_with(page), "{}", started.stdout);
     let read_me = folder.read("out/README.md");
-    let line = "- [09-row-sum](pages/09-row-sum.md): Block reduction as a tree in shared memory (session 2, graded, 35 minutes)\n";
+    let line = "- [09-row-argmax](pages/09-row-argmax.md): Barriers: the first maximum of a row, as a tree in shared memory (session 2, graded, 35 minutes)\n";
     assert!(read_me.contains(line), "{read_me}");
     assert!(
         folder
-            .read("out/pages/09-row-sum.md")
-            .contains(" exercises --exercises out start row-sum\n")
+            .read("out/pages/09-row-argmax.md")
+            .contains(" exercises --exercises out start row-argmax\n")
     );
     assert!(
         with(&["check"])
             .ended(1)
-            .contains("09-row-sum.ptx: row_sum at ")
+            .contains("09-row-argmax.ptx: row_argmax at ")
     );
-    let exercise = named("row-sum");
+    let exercise = named("row-argmax");
     fs::write(
         folder.file(&exercise),
         exercise.solution.as_deref().unwrap(),
     )
     .unwrap();
     with(&["check"]).ended(0);
-    let no_solution = "09-row-sum: a handout has no solutions; ask your teacher for it";
+    let no_solution = "09-row-argmax: a handout has no solutions; ask your teacher for it";
     with(&["solution"]).refused(&[no_solution]);
 }
 
@@ -99,8 +99,8 @@ fn it_says_that_it_has_no_solution_and_three_open_hints() {
         .run(&["handout", "set two", "--session", "2"])
         .ended(0);
     let with = |args: &[&str]| folder.run(&[&["--exercises", "set two"], args].concat());
-    with(&["start", "row-sum"]).ended(0);
-    let no_solution = "09-row-sum: a handout has no solutions; ask your teacher for it";
+    with(&["start", "row-argmax"]).ended(0);
+    let no_solution = "09-row-argmax: a handout has no solutions; ask your teacher for it";
     with(&["solution"]).refused(&[no_solution]);
     with(&["solution", "--reveal"]).refused(&[no_solution]);
     let hints: Vec<String> = (0..3)
@@ -112,7 +112,7 @@ fn it_says_that_it_has_no_solution_and_three_open_hints() {
     let (_, text) = hints[2].split_once(": ").unwrap();
     assert_eq!(
         again,
-        format!("No more hints for 09-row-sum; the last was: {text}")
+        format!("No more hints for 09-row-argmax; the last was: {text}")
     );
     let read_me = folder.read("set two/README.md");
     for part in [
@@ -214,19 +214,21 @@ fn it_may_lack_the_hints() {
     }
     assert!(!text.contains("## Hints") && !text.contains("The hints are open"));
     let with = |args: &[&str]| folder.run(&[&["--exercises", "out"], args].concat());
-    with(&["start", "row-sum"]).ended(0);
-    let none = "09-row-sum: expected hints, found a handout without hints; ask your teacher";
+    with(&["start", "row-argmax"]).ended(0);
+    let none = "09-row-argmax: expected hints, found a handout without hints; ask your teacher";
     with(&["hint"]).refused(&[none]);
     let checked = with(&["check"]);
     assert!(
-        checked.ended(1).contains("09-row-sum.ptx: row_sum at ")
+        checked
+            .ended(1)
+            .contains("09-row-argmax.ptx: row_argmax at ")
             && !checked.stdout.contains("hint"),
         "{}",
         checked.stdout
     );
     fs::write(
-        folder.file(&named("row-sum")),
-        named("row-sum").solution.as_deref().unwrap(),
+        folder.file(&named("row-argmax")),
+        named("row-argmax").solution.as_deref().unwrap(),
     )
     .unwrap();
     with(&["check"]).ended(0);

@@ -111,7 +111,7 @@ fn the_next_one_follows_the_one_just_solved() {
 #[test]
 fn a_finding_has_its_line() {
     let folder = Folder::new();
-    let exercise = named("row-sum");
+    let exercise = named("row-argmax");
     folder.run(&["start", "9"]).ended(0);
     let wrong = changed(
         &exercise,
@@ -119,19 +119,21 @@ fn a_finding_has_its_line() {
         "    setp.lt.u32     %active, %thread, %stride;",
     );
     fs::write(folder.file(&exercise), &wrong).unwrap();
-    let run = folder.run(&["check", "row-sum"]);
+    let run = folder.run(&["check", "row-argmax"]);
     let line = run.ended(1).lines().next().unwrap();
     let at = wrong
         .lines()
-        .position(|l| l.contains("st.shared.f32   [%mine]"))
+        .position(|l| l.contains("st.shared.u32   [%mine]"))
         .unwrap()
         + 1;
     assert!(
-        line.starts_with(&format!("my-exercises/09-row-sum.ptx:{at}: race: thread ")),
+        line.starts_with(&format!(
+            "my-exercises/09-row-argmax.ptx:{at}: race: thread "
+        )),
         "{line}"
     );
     assert!(
-        line.contains("| st.shared.f32 [%mine], %sum; (at columns = "),
+        line.contains("| st.shared.u32 [%mine], %best; (at columns = "),
         "{line}"
     );
 }
@@ -140,7 +142,7 @@ fn a_finding_has_its_line() {
 #[test]
 fn a_check_can_be_repeated() {
     let folder = Folder::new();
-    folder.run(&["start", "row-sum"]).ended(0);
+    folder.run(&["start", "row-argmax"]).ended(0);
     let check = |seed: &str| folder.run(&["check", "--seed", seed]).ended(1).to_owned();
     assert_eq!(check("1"), check("1"));
     assert_ne!(check("1"), check("2"));
@@ -149,8 +151,8 @@ fn a_check_can_be_repeated() {
 #[test]
 fn outside_of_the_regions_nothing_may_change() {
     let folder = Folder::new();
-    let exercise = named("row-sum");
-    folder.run(&["start", "row-sum"]).ended(0);
+    let exercise = named("row-argmax");
+    folder.run(&["start", "row-argmax"]).ended(0);
     let wrong = changed(&exercise, "partial[128]", "partial[256]");
     fs::write(folder.file(&exercise), &wrong).unwrap();
     let run = folder.run(&["check"]);
@@ -160,8 +162,8 @@ fn outside_of_the_regions_nothing_may_change() {
         .unwrap()
         + 1;
     let expected = format!(
-        "my-exercises/09-row-sum.ptx:{at}: expected `.shared .align 4 .f32 partial[128];` as in the starter \
-         (nothing may change outside the regions), found `.shared .align 4 .f32 partial[256];`\n"
+        "my-exercises/09-row-argmax.ptx:{at}: expected `.shared .align 4 .u32 partial[128];` as in the starter \
+         (nothing may change outside the regions), found `.shared .align 4 .u32 partial[256];`\n"
     );
     assert!(run.ended(1).starts_with(&expected), "{}", run.stdout);
 }
@@ -224,9 +226,9 @@ fn hints_come_one_after_the_other() {
     }
     assert!(
         folder
-            .run(&["hint", "row-sum"])
+            .run(&["hint", "row-argmax"])
             .ended(0)
-            .starts_with("Hint 1 of 3 for 09-row-sum")
+            .starts_with("Hint 1 of 3 for 09-row-argmax")
     );
 }
 
@@ -371,7 +373,7 @@ fn an_optimisation_is_predicted_first() {
 #[test]
 fn a_check_is_soon_done() {
     let folder = Folder::new();
-    for name in ["row-sum", "transpose", "row-in-registers", "swiglu"] {
+    for name in ["row-argmax", "transpose", "row-in-registers", "swiglu"] {
         folder.run(&["start", name]).ended(0);
         let solution = named(name).solution.unwrap();
         fs::write(folder.file(&named(name)), solution).unwrap();
@@ -430,11 +432,11 @@ fn a_task_can_be_followed_as_it_is_printed() {
 #[test]
 fn the_folder_is_found_from_within() {
     let folder = Folder::new();
-    folder.run(&["start", "row-sum"]).ended(0);
+    folder.run(&["start", "row-argmax"]).ended(0);
     fs::create_dir_all(folder.path("deep/er")).unwrap();
     for (from, shown) in [
-        ("my-exercises", "./09-row-sum.ptx:"),
-        ("deep/er", "../../my-exercises/09-row-sum.ptx:"),
+        ("my-exercises", "./09-row-argmax.ptx:"),
+        ("deep/er", "../../my-exercises/09-row-argmax.ptx:"),
     ] {
         let output = folder
             .command(&["check"])
@@ -450,17 +452,20 @@ fn the_folder_is_found_from_within() {
 #[test]
 fn a_second_reset_keeps_what_the_first_has_kept() {
     let folder = Folder::new();
-    let exercise = named("row-sum");
-    folder.run(&["start", "row-sum"]).ended(0);
+    let exercise = named("row-argmax");
+    folder.run(&["start", "row-argmax"]).ended(0);
     for (text, kept) in [
-        ("first", "09-row-sum.ptx.old"),
-        ("second", "09-row-sum.ptx.old.2"),
+        ("first", "09-row-argmax.ptx.old"),
+        ("second", "09-row-argmax.ptx.old.2"),
     ] {
         fs::write(folder.file(&exercise), text).unwrap();
         assert!(folder.run(&["reset"]).ended(0).contains(kept));
     }
-    assert_eq!(folder.read("my-exercises/09-row-sum.ptx.old"), "first");
-    assert_eq!(folder.read("my-exercises/09-row-sum.ptx.old.2"), "second");
+    assert_eq!(folder.read("my-exercises/09-row-argmax.ptx.old"), "first");
+    assert_eq!(
+        folder.read("my-exercises/09-row-argmax.ptx.old.2"),
+        "second"
+    );
 }
 
 /// A file name names its exercise, ignoring case.
@@ -499,7 +504,7 @@ fn without_nvrtc_the_way_goes_on() {
     assert!(
         started
             .stdout
-            .contains("; exercise warp-sum covers the same topic"),
+            .contains("; exercise prefix-sum covers the same topic"),
         "{}",
         started.stdout
     );
@@ -544,16 +549,21 @@ fn a_pass_shows_what_was_counted() {
 #[test]
 fn a_file_is_named_by_its_path() {
     let (folder, guard) = (Folder::new(), named("guard"));
-    folder.run(&["start", "row-sum"]).ended(0);
+    folder.run(&["start", "row-argmax"]).ended(0);
     folder.run(&["start", "transpose"]).ended(0);
-    let path = "my-exercises/09-row-sum.ptx";
+    let path = "my-exercises/09-row-argmax.ptx";
     assert!(folder.run(&["check", path]).ended(1).starts_with(path));
-    assert!(folder.run(&["hint", path]).ended(0).contains("09-row-sum"));
+    assert!(
+        folder
+            .run(&["hint", path])
+            .ended(0)
+            .contains("09-row-argmax")
+    );
     assert!(folder.run(&["reset", path]).ended(0).starts_with(path));
     let run = folder.run(&["solution", "--reveal", "./my-exercises/07-guard.ptx"]);
     assert_eq!(run.ended(0), guard.solution.unwrap());
-    folder.write("other/09-row-sum.ptx", "");
-    folder.run(&["check", "other/09-row-sum.ptx"]).refused(&[
+    folder.write("other/09-row-argmax.ptx", "");
+    folder.run(&["check", "other/09-row-argmax.ptx"]).refused(&[
         "expected a file in my-exercises, or `--dir other`, found a file in another folder",
     ]);
 }
@@ -562,12 +572,12 @@ fn a_file_is_named_by_its_path() {
 #[test]
 fn messages_have_commands_to_paste() {
     let folder = Folder::new();
-    folder.run(&["start", "row-sum"]).ended(0);
+    folder.run(&["start", "row-argmax"]).ended(0);
     let last = |folder: &Folder| {
         let said = folder.run(&["check"]).ended(1).to_owned();
         said.lines().last().unwrap().to_owned()
     };
-    let begin = "(09-row-sum is not solved yet; `cargo";
+    let begin = "(09-row-argmax is not solved yet; `cargo";
     assert!(
         last(&folder).starts_with(&format!(
             "{begin} run --release -p workbook -- exercises hint 09`"

@@ -112,9 +112,9 @@ fn mistakes_of_a_teacher_are_named() {
         .run(&["grade", "empty", "--graded", "--only", "guard"])
         .refused(&["--graded: expected a graded task"]);
     folder
-        .run(&["grade", "empty", "--session", "1", "--only", "row-sum"])
+        .run(&["grade", "empty", "--session", "1", "--only", "row-argmax"])
         .refused(&[
-            "--only row-sum: expected an exercise of session 1, as `--session` says, ",
+            "--only row-argmax: expected an exercise of session 1, as `--session` says, ",
             "found one of session 2; leave out `--session`",
         ]);
     folder

@@ -85,9 +85,9 @@ fn by_polling() {
 #[test]
 fn the_place_is_kept() {
     let folder = Folder::new();
-    folder.run(&["start", "row-sum"]).ended(0);
+    folder.run(&["start", "row-argmax"]).ended(0);
     let watch = Watch::start(&folder, &["--poll"]);
-    watch.says("09 Block reduction");
+    watch.says("09 Barriers: the first maximum");
     watch.says("not solved yet");
 }
 
@@ -99,7 +99,7 @@ fn an_exercise_can_be_named() {
     folder
         .run(&["watch", "gaurd"])
         .refused(&["found \"gaurd\"; did you mean guard?"]);
-    let [columns, next] = &["columns", "row-sum"].map(named);
+    let [columns, next] = &["columns", "row-argmax"].map(named);
     let watch = Watch::start(&folder, &["columns", "--poll"]);
     watch.says(&columns.spec.title);
     watch.says("08-columns is not solved yet");

@@ -291,8 +291,8 @@ mod tests {
             ("linear_residual", "residual"),
             ("norm_swiglu", "swiglu"),
             ("norm_gelu", "norm"),
-            ("segment_mean", "reduction"),
-            ("next_token", "reduction"),
+            ("segment_mean", "coalesced loads"),
+            ("next_token", "first maximum"),
         ];
         let Milestones { kinds, methods, .. } = Milestones::read()?;
         let kinds = kinds.iter().map(|kind| (&kind.name, &kind.exercise));
