@@ -103,15 +103,13 @@ pub fn start(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Resul
         );
     }
     introduce(exercise, &learner);
-    if !can_check(exercise) {
-        data::println!("{}", cannot_check(exercise));
-    }
     left_out(&skipped, place);
-    data::println!(
-        "Check it with `{} check`, or `watch`; {}.",
-        place.command(),
-        place.page(exercise)
-    );
+    let how = if can_check(exercise) {
+        format!("Check it with `{} check`, or `watch`", place.command())
+    } else {
+        cannot_check(exercise)
+    };
+    data::println!("{how}; {}.", place.page(exercise));
     Ok(true)
 }
 
@@ -119,7 +117,7 @@ pub fn start(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Resul
 fn cannot_check(exercise: &Exercise) -> String {
     format!(
         "It cannot be checked here, because NVRTC is not installed; `cargo run --release -- doctor` shows how to install \
-         it{}.",
+         it{}",
         instead(exercise).unwrap_or_default()
     )
 }

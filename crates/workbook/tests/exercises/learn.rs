@@ -500,6 +500,8 @@ fn without_nvrtc_the_way_goes_on() {
         started
             .stdout
             .contains("; exercise warp-sum covers the same topic"),
+    let other = "Check it with";
+    assert!(!started.stdout.contains(other), "{}", started.stdout);
         "{}",
         started.stdout
     );
