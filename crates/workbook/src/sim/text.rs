@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use classroom::in_cuda;
 use cli::files;
 use cli::progress::Waiting;
 use data::BadInput;
@@ -97,13 +98,15 @@ impl Text {
         (format!("{name}:{number}"), text)
     }
 
-    /// Shortens the name of the file `source` in `what`, as [`Self::place`] does.
+    /// Shortens the name of the file `source` in `what`, as [`Self::place`] does, and says CUDA's words for those of PTX if
+    /// the file is CUDA.
     pub fn with_short_names(&self, what: &str, source: Option<&(String, u32)>) -> String {
         let found = source.and_then(|(file, _)| Some((file, self.find(file)?)));
-        match found {
+        let what = match found {
             Some((file, at)) => what.replace(file.as_str(), &at.0.display().to_string()),
             None => what.to_owned(),
-        }
+        };
+        if self.compiled { in_cuda(&what) } else { what }
     }
 
     /// Whether the PTX's lines are those of a file.
