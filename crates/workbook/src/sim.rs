@@ -50,17 +50,15 @@ pub fn run(args: &SimArgs) -> Result<bool> {
     let report = launch
         .run(buffers, &options)
         .map_err(|e| text.bad_input(e))?;
-    let left = match args.costs() {
-        show::Costs::Nothing => String::new(),
-        _ => left::all(
-            &kernel,
-            clusters,
-            &given,
-            &operands,
-            &options,
-            report.is_clean(),
-        )?,
-    };
+    let left = left::all(
+        &kernel,
+        clusters,
+        &given,
+        &operands,
+        &options,
+        report.is_clean(),
+        args.costs() == show::Costs::Nothing,
+    )?;
     drop(simulating);
     args.in_time(&options)?;
     let wrote = outputs.write(&report, &operands, options.trace, &text.ptx)?;

@@ -102,7 +102,7 @@ pub struct SimArgs {
     /// Maximum number of steps, counted from the start; at most 1,000,000
     #[arg(long, value_name = "N", default_value_t = 4096, requires = "trace", value_parser = whole::<usize>)]
     pub trace_steps: usize,
-    /// Print only faults, no costs
+    /// Print only faults and outputs with unwritten elements, no costs
     #[arg(long, short, conflicts_with = "lines")]
     pub quiet: bool,
     /// Also print the cost of each line
