@@ -123,9 +123,9 @@ pub struct SimArgs {
     /// Run blocks one after the other, not in parallel
     #[arg(long)]
     pub serial: bool,
-    /// Virtual architecture to compile CUDA for
-    #[arg(long, value_name = "NAME", default_value = "compute_75")]
-    pub arch: String,
+    /// Target to compile CUDA for, such as sm_80 [default: the first of sm_75, sm_80 and sm_90a that has what the kernel needs]
+    #[arg(long, value_name = "NAME")]
+    pub arch: Option<String>,
 }
 
 /// [`Schedule`] on a command line.

@@ -37,7 +37,7 @@ impl Text {
     /// Reads PTX, or compiles CUDA if the name ends in `.cu`.
     pub fn read(path: &Path, arch: &str) -> Result<Self, BadInput> {
         let text = data::read_text(path)?;
-        let compiled = path.extension().is_some_and(|extension| extension == "cu");
+        let compiled = is_cuda(path);
         Ok(Self {
             ptx: if compiled {
                 let _compiling = Waiting::new(format!("compiling {}", path.display()));
@@ -78,7 +78,17 @@ impl Text {
                 why,
             } => {
                 let expected = "an instruction that the simulator runs";
-                BadInput::new(at(location.line), expected, format!("`{form}`{why}"))
+                let is_newer = self.compiled && why.contains("`.target");
+                let option = if is_newer {
+                    " (`--arch` names another)"
+                } else {
+                    ""
+                };
+                BadInput::new(
+                    at(location.line),
+                    expected,
+                    format!("`{form}`{why}{option}"),
+                )
             }
             launch => bad_input(launch),
         }
@@ -139,6 +149,11 @@ impl Text {
         let text = data::read_text_file(&path, MAX_SOURCE).unwrap_or_default();
         Some(Rc::new((path, text)))
     }
+}
+
+/// Whether a file is compiled first.
+pub fn is_cuda(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "cu")
 }
 
 /// Converts an error without a location in the text.
