@@ -1,7 +1,9 @@
 //! Commands for learners.
 
+use std::path::{Component, Path, PathBuf, absolute};
+
 use anyhow::Result;
-use classroom::page::{about, checked, plain};
+use classroom::page::{about, checked, plain, quoted};
 use classroom::{Exercise, Language, Learner, Part, Progress, exercise};
 use cli::progress::Waiting;
 use data::BadInput;
@@ -35,13 +37,28 @@ pub fn list(exercises: &[Exercise], place: &Place) -> Result<bool> {
         "{} of {} solved, in {}; listed in the order to do them in",
         passed.count(),
         exercises.len(),
-        place.dir().display()
+        quoted(&from_root(&place.dir()))
     );
     let skipped = skipped(exercises, &learner);
     if !skipped.is_empty() {
         data::println!("{}", needs_nvrtc(&skipped, place));
     }
     Ok(true)
+}
+
+/// The whole path of a folder, which works from anywhere.
+fn from_root(folder: &Path) -> PathBuf {
+    let mut whole = PathBuf::new();
+    for part in absolute(folder)
+        .unwrap_or_else(|_| folder.into())
+        .components()
+    {
+        match part {
+            Component::ParentDir => _ = whole.pop(),
+            part => whole.push(part),
+        }
+    }
+    whole
 }
 
 /// Lists unsolved exercises that cannot be checked on this machine.
