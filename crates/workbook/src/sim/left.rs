@@ -7,7 +7,7 @@ use simt::{Error, Kernel, Launch, Options};
 const SHOWN: usize = 8;
 
 /// `y: 32 of 33 elements written, first missing 32; 0.000 0.841 …`, for each `poison` buffer and each other one that
-/// changed; if `quiet`, only for a `poison` buffer with elements that are missing.
+/// changed; if `quiet`, only for a `poison` buffer of which a launch without findings left elements unwritten.
 ///
 /// # Errors
 /// Those of [`Launch::run`].
@@ -52,7 +52,11 @@ pub fn all(
     }
     let lines = (0..same.len())
         .filter(|&b| {
-            is_missing(b, &same[b]) || !quiet && (is_poison(given, b) || same[b].contains(&false))
+            if quiet {
+                is_clean && is_missing(b, &same[b])
+            } else {
+                is_poison(given, b) || same[b].contains(&false)
+            }
         })
         .map(|b| {
             line(
