@@ -7,7 +7,7 @@ use simt::{Error, Kernel, Launch, Options};
 const SHOWN: usize = 8;
 
 /// `y: 32 of 33 elements written, first missing 32; 0.000 0.841 …`, for each `poison` buffer and each other one that
-/// changed; if `quiet`, only for a `poison` buffer of which a launch without findings left elements unwritten.
+/// changed; if `quiet`, only for a `poison` buffer with unwritten elements after a launch without findings.
 ///
 /// # Errors
 /// Those of [`Launch::run`].
