@@ -53,8 +53,9 @@ extern "C" __global__ void matmul(const float *a, const float *b, float *y,
   //|     }
   //|   }
   for (int i = 0; i < 4; i++) {
+    int row = row0 + row_of(ty, i);
     for (int j = 0; j < 4; j++) {
-      int row = row0 + row_of(ty, i), column = column0 + column_of(tx, j);
+      int column = column0 + column_of(tx, j);
       if (row < rows && column < columns) y[row * columns + column] = sum[i][j];
     }
   }
