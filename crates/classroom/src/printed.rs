@@ -15,8 +15,7 @@ pub fn printable(text: &str) -> String {
     text.replace(is_unfit, "\u{fffd}")
 }
 
-/// A finding of compiled CUDA in the words of its source: without lines of the PTX, which is in no file, and with CUDA's
-/// names of the barriers.
+/// A finding in the words of CUDA, without lines of the PTX.
 pub fn in_cuda(what: &str) -> String {
     let mut parts = what.split(" (PTX line ");
     let first = parts.next().unwrap_or_default().to_owned();

@@ -49,7 +49,6 @@ fn cuda_is_compiled_with_its_lines() {
     );
 }
 
-/// The compiled PTX is in no file.
 #[test]
 fn a_finding_says_the_words_of_cuda() {
     let folder = Folder::new();
