@@ -1,5 +1,6 @@
 //! `{{worklog OP}}`: the steps of a worklog, and what the simulator counts of each; with `on=h200` how fast each is, too;
-//! `{{diff OLD NEW}}`: what changes from one file to another, or from `FILE:FIRST:LAST` to other lines.
+//! `{{diff OLD NEW}}`: what changes from one file to another, or from `FILE:FIRST:LAST` to other lines; the whole new file
+//! if little of the old one is left in it.
 
 use crate::includes::text_of;
 use std::path::Path;
@@ -7,7 +8,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use results::{Kind, OpResults, OpRow};
 use serde::Deserialize;
-use similar::TextDiff;
+use similar::{ChangeTag, TextDiff};
 
 use crate::directives;
 use crate::markdown;
@@ -177,10 +178,19 @@ impl Table {
     }
 }
 
-/// The changed lines of two files below their header, with two lines around them.
+/// Percentage of new lines above which a reader needs the new file, not what changed.
+const MOST_NEW: usize = 70;
+
+/// The changed lines of two files below their header, with two lines around them; or the new file, if more than
+/// [`MOST_NEW`] percent of its lines are new. Excerpts are compared in any case.
 fn diff(sources: &Path, old: &str, new: &str) -> Result<String> {
     let [before, after] = [part(sources, old)?, part(sources, new)?];
     let diff = TextDiff::from_lines(&before, &after);
+    let changes = diff.iter_all_changes();
+    let inserted = changes.filter(|change| change.tag() == ChangeTag::Insert);
+    if !new.contains(':') && inserted.count() * 100 > after.lines().count() * MOST_NEW {
+        return Ok(format!("```cpp\n{after}```\n"));
+    }
     let mut hunks = vec![];
     for hunk in diff.unified_diff().context_radius(2).iter_hunks() {
         let lines: String = hunk
@@ -197,11 +207,11 @@ fn diff(sources: &Path, old: &str, new: &str) -> Result<String> {
     Ok(format!("```diff\n{}```\n", hunks.join(" …\n")))
 }
 
-/// The lines that `FILE:FIRST:LAST` names, or a whole file below its header.
+/// The lines that `FILE:FIRST:LAST` names, or a whole file below its header; without the lines that name an excerpt.
 fn part(sources: &Path, named: &str) -> Result<String> {
     let parts: Vec<&str> = named.split(':').collect();
-    match parts[..] {
-        [file] => Ok(below_header(&read(sources, file)?).to_owned()),
+    let text = match parts[..] {
+        [file] => below_header(&read(sources, file)?).to_owned(),
         [file, first, last] => {
             let text = read(sources, file)?;
             let lines: Vec<&str> = text.split_inclusive('\n').collect();
@@ -210,10 +220,12 @@ fn part(sources: &Path, named: &str) -> Result<String> {
             let found = lines.len();
             let excerpt = excerpt
                 .with_context(|| format!("expected lines of {file}, found {found} lines"))?;
-            Ok(excerpt.concat())
+            excerpt.concat()
         }
         _ => bail!("expected `FILE` or `FILE:FIRST:LAST`, found `{named}`"),
-    }
+    };
+    let is_code = |line: &&str| !line.contains("ANCHOR:") && !line.contains("ANCHOR_END:");
+    Ok(text.split_inclusive('\n').filter(is_code).collect())
 }
 
 /// A kernel file without the comment at its start, which the chapter says in its own words.
@@ -251,6 +263,30 @@ mod tests {
         assert!(format!("{:#}", same.unwrap_err()).contains("two files that differ"));
         let missing = expand("{{diff a.cu c.cu}}", folder.path(), folder.path());
         assert!(format!("{:#}", missing.unwrap_err()).contains("expected the file c.cu"));
+        Ok(())
+    }
+
+    #[test]
+    fn a_file_with_few_old_lines_is_shown_whole() -> Result<()> {
+        let folder = tempfile::tempdir()?;
+        let lines =
+            |new: usize| (0..10).map(move |n| format!("{}{n};\n", if n < new { "b" } else { "a" }));
+        fs::write(folder.path().join("a.cu"), lines(0).collect::<String>())?;
+        let shown = |new: usize, named: &str| -> Result<String> {
+            let text: String = lines(new).collect();
+            let text = text.replace("a9;", "// ANCHOR: last\na9;\n// ANCHOR_END: last");
+            fs::write(folder.path().join("b.cu"), text)?;
+            let text = format!("{{{{diff a.cu {named}}}}}");
+            expand(&text, folder.path(), folder.path())
+        };
+        let seven = shown(7, "b.cu")?;
+        assert!(seven.starts_with("```diff\n-a0;\n"), "{seven}");
+        assert!(!seven.contains("ANCHOR"), "{seven}");
+        let eight = shown(8, "b.cu")?;
+        let whole: String = lines(8).collect();
+        assert_eq!(eight, format!("```cpp\n{whole}```\n"));
+        let excerpt = shown(8, "b.cu:1:9")?;
+        assert!(excerpt.starts_with("```diff\n"), "{excerpt}");
         Ok(())
     }
 }

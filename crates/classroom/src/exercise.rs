@@ -232,7 +232,7 @@ fn has_kernel(text: &str, name: &str) -> bool {
 /// ignoring case.
 ///
 /// # Errors
-/// There is no such exercise; the error suggests the nearest name.
+/// There is no such exercise; the error suggests the names that contain the word, or else the nearest one.
 pub fn find<'e>(exercises: &'e [Exercise], name: &str) -> Result<&'e Exercise, BadInput> {
     let asked = name.to_lowercase();
     let stem = Path::new(&asked).file_stem().unwrap_or_default();
@@ -244,9 +244,20 @@ pub fn find<'e>(exercises: &'e [Exercise], name: &str) -> Result<&'e Exercise, B
     };
     exercises.iter().find(is_meant).ok_or_else(|| {
         let expected = "the number or name of an exercise (`cargo ex list` shows them)";
-        let meant = nearest(exercises, &asked).map(|e| format!("; did you mean {}?", e.name()));
-        let found = format!("\"{name}\"{}", meant.unwrap_or_default());
-        BadInput::new("exercise", expected, found)
+        let has_it = |e: &&Exercise| asked.len() > 1 && e.name().contains(&asked);
+        let mut meant: Vec<&str> = exercises
+            .iter()
+            .filter(has_it)
+            .map(Exercise::name)
+            .collect();
+        if meant.is_empty() {
+            meant.extend(nearest(exercises, &asked).map(Exercise::name));
+        }
+        let meant = match &meant[..] {
+            [] => String::new(),
+            names => format!("; did you mean {}?", names.join(" or ")),
+        };
+        BadInput::new("exercise", expected, format!("\"{name}\"{meant}"))
     })
 }
 

@@ -26,5 +26,5 @@ pub mod spec;
 pub use check::{Failure, Notes, Outcome, Part, Rustc, Tools};
 pub use exercise::{Exercise, Language};
 pub use learner::{Learner, PROGRESS, Progress};
-pub use printed::printable;
+pub use printed::{in_cuda, printable};
 pub use spec::Kind;

@@ -15,6 +15,17 @@ pub fn printable(text: &str) -> String {
     text.replace(is_unfit, "\u{fffd}")
 }
 
+/// A finding in the words of CUDA, without lines of the PTX.
+pub fn in_cuda(what: &str) -> String {
+    let mut parts = what.split(" (PTX line ");
+    let first = parts.next().unwrap_or_default().to_owned();
+    let text = parts.fold(first, |text, part| {
+        text + part.split_once(')').map_or(part, |(_, rest)| rest)
+    });
+    text.replace("`bar.warp.sync`", "`__syncwarp()`")
+        .replace("`bar.sync`", "`__syncthreads()`")
+}
+
 /// Returns the last lines of a submission's output, under a heading.
 pub fn last(what: &str, text: &str) -> Notes {
     let lines: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
@@ -33,7 +44,15 @@ pub fn last(what: &str, text: &str) -> Notes {
 
 #[cfg(test)]
 mod tests {
-    use super::printable;
+    use super::{in_cuda, printable};
+
+    #[test]
+    fn a_finding_of_cuda_names_no_ptx() {
+        let ptx = "read in a.cu:7 (PTX line 112): neither `bar.sync` nor `bar.warp.sync` stands, a.cu:9 (PTX line 3)";
+        let cuda = "read in a.cu:7: neither `__syncthreads()` nor `__syncwarp()` stands, a.cu:9";
+        assert_eq!(in_cuda(ptx), cuda);
+        assert_eq!(in_cuda("read in line 7"), "read in line 7");
+    }
 
     #[test]
     fn unprintable_characters_are_replaced() {

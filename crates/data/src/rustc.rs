@@ -61,11 +61,14 @@ impl RustcError {
         self.spans.iter().find(|span| span.is_primary)
     }
 
-    /// The text about the place of the error itself, unless it begins as the message does and only repeats it.
+    /// The text about the place of the error itself, unless it only repeats the message: it begins alike, or says `not found
+    /// in this scope` of what the message cannot find.
     fn label(&self) -> Option<&str> {
         let label = self.span()?.label.as_deref()?;
         let start = |text| str::split_whitespace(text).take(3).collect::<Vec<_>>();
-        (start(label) != start(&self.message)).then_some(label)
+        let repeats = start(label) == start(&self.message)
+            || self.message.starts_with("cannot find ") && label.starts_with("not found in ");
+        (!repeats).then_some(label)
     }
 
     /// In one line: `PLACE: TITLE: LABEL`.

@@ -7,13 +7,15 @@ mod outputs;
 mod show;
 pub mod text;
 
+use std::path::Path;
+
 use anyhow::Result;
 pub use cli::nvrtc;
 use cli::progress::Waiting;
 use console::Term;
 use data::BadInput;
 use simt::case::Operands;
-use simt::{Launch, Module};
+use simt::{Case, Kernel, Launch, Module};
 
 pub use args::SimArgs;
 use outputs::Outputs;
@@ -22,17 +24,40 @@ use text::{Text, bad_input};
 /// Columns of the tables where the output is no terminal.
 const COLUMNS: usize = 100;
 
+/// Targets that CUDA is compiled for by default, one after the other.
+const TARGETS: [&str; 3] = ["sm_75", "sm_80", "sm_90a"];
+
+/// Reads a file and the kernel in it. CUDA is compiled for `target`, by default for the first of [`TARGETS`] that has what the
+/// kernel needs.
+fn kernel(file: &Path, target: Option<&str>, case: &Case) -> Result<(Text, Kernel), BadInput> {
+    let read = |target: &str| {
+        let text = Text::read(file, &target.replace("sm_", "compute_"))?;
+        let module = Module::parse(&text.ptx).map_err(|e| text.bad_input(e))?;
+        if module.entries().next().is_none() {
+            return Err(BadInput::new(&text.name, "PTX with a kernel", "none"));
+        }
+        let kernel = case.kernel(&module).map_err(|e| text.bad_input(e))?;
+        Ok((text, kernel))
+    };
+    let (first, others) = match target {
+        Some(target) => (target, &[][..]),
+        None if text::is_cuda(file) => (TARGETS[0], &TARGETS[1..]),
+        None => (TARGETS[0], &[][..]),
+    };
+    others
+        .iter()
+        .fold(read(first), |found, target| match found {
+            Err(bad) if !nvrtc::is_missing(&bad) => read(target),
+            found => found,
+        })
+}
+
 /// Runs the kernel, prints what came of it and writes what `args` asks for; whether nothing is wrong.
 pub fn run(args: &SimArgs) -> Result<bool> {
     let file = args.file()?;
     let case = args.case()?;
     let outputs = Outputs::new(args, &case)?;
-    let text = Text::read(file, &args.arch)?;
-    let module = Module::parse(&text.ptx).map_err(|e| text.bad_input(e))?;
-    if module.entries().next().is_none() {
-        return Err(BadInput::new(&text.name, "PTX with a kernel", "none").into());
-    }
-    let kernel = case.kernel(&module).map_err(|e| text.bad_input(e))?;
+    let (text, kernel) = kernel(file, args.arch.as_deref(), &case)?;
     let mut operands = case.operands(args.seed, "".as_ref()).map_err(bad_input)?;
     outputs.check(&operands)?;
     let options = args.options(&operands.dim)?;
@@ -50,17 +75,15 @@ pub fn run(args: &SimArgs) -> Result<bool> {
     let report = launch
         .run(buffers, &options)
         .map_err(|e| text.bad_input(e))?;
-    let left = match args.costs() {
-        show::Costs::Nothing => String::new(),
-        _ => left::all(
-            &kernel,
-            clusters,
-            &given,
-            &operands,
-            &options,
-            report.is_clean(),
-        )?,
-    };
+    let left = left::all(
+        &kernel,
+        clusters,
+        &given,
+        &operands,
+        &options,
+        report.is_clean(),
+        args.costs() == show::Costs::Nothing,
+    )?;
     drop(simulating);
     args.in_time(&options)?;
     let wrote = outputs.write(&report, &operands, options.trace, &text.ptx)?;

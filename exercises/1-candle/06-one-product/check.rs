@@ -25,11 +25,8 @@ pub fn check(fresh: &mut Fresh, submission: &mut Submission) -> Verdict {
     let rows = strides.iter().all(|stride| stride == &[48, 1]);
     expect(rows, "rows of q, k and v", "views of one tensor (T, 3·C): strides [48, 1]", format!("{strides:?}"))?;
     expect(shared, "q, k and v", "one product that all three look at", "several")?;
-    let [before, own] = ["before", "now"].map(|name| submission.call::<(usize, usize)>(name, (x.clone(), w.clone())));
-    let (before, own) = (before?, own?);
-    let bytes = "bytes allocated, with scratch memory of the matmuls";
-    let counters = [("tensors made, views included", before.0, own.0), (bytes, before.1, own.1)];
-    compare("T = 8, C = 16", "three_products", &counters);
+    let before: usize = submission.call("before", (x, w))?;
+    compare("T = 8, C = 16", "three_products", &[("tensors made, views included", before, tensors)]);
     Ok(())
 }
 

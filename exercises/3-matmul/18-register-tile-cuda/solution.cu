@@ -44,10 +44,20 @@ extern "C" __global__ void matmul(const float *a, const float *b, float *y,
     __syncthreads();
   }
 
+  // REGION: store
+  //|   // Right as it is. With other rows and columns, you may write several words at once.
+  //|   for (int i = 0; i < 4; i++) {
+  //|     for (int j = 0; j < 4; j++) {
+  //|       int row = row0 + row_of(ty, i), column = column0 + column_of(tx, j);
+  //|       if (row < rows && column < columns) y[row * columns + column] = sum[i][j];
+  //|     }
+  //|   }
   for (int i = 0; i < 4; i++) {
+    int row = row0 + row_of(ty, i);
     for (int j = 0; j < 4; j++) {
-      int row = row0 + row_of(ty, i), column = column0 + column_of(tx, j);
+      int column = column0 + column_of(tx, j);
       if (row < rows && column < columns) y[row * columns + column] = sum[i][j];
     }
   }
+  // END
 }

@@ -10,7 +10,7 @@ use super::{Failure, Outcome, Part, Predictions, limits, questions};
 use crate::answers::Answers;
 use crate::exercise::Exercise;
 use crate::pattern;
-use crate::printed::last;
+use crate::printed::{in_cuda, last};
 use crate::problem::Launch;
 use crate::spec::{KernelSpec, Kind, Sizes};
 
@@ -303,6 +303,10 @@ impl Submission<'_> {
         let what = match source.as_ref().filter(|(file, _)| self.is_own(file)) {
             Some((file, _)) => what.replace(file, &own),
             None => what.clone(),
+        };
+        let what = match self.path.extension() {
+            Some(extension) if extension == "cu" => in_cuda(&what),
+            _ => what,
         };
         let what = format!(
             "{class}: {thread}: {what}{times} | {} (at {})",

@@ -1,7 +1,9 @@
 //! Commands for learners.
 
+use std::path::{Component, Path, PathBuf, absolute};
+
 use anyhow::Result;
-use classroom::page::{about, checked, plain};
+use classroom::page::{about, checked, plain, quoted};
 use classroom::{Exercise, Language, Learner, Part, Progress, exercise};
 use cli::progress::Waiting;
 use data::BadInput;
@@ -35,13 +37,28 @@ pub fn list(exercises: &[Exercise], place: &Place) -> Result<bool> {
         "{} of {} solved, in {}; listed in the order to do them in",
         passed.count(),
         exercises.len(),
-        place.dir().display()
+        quoted(&from_root(&place.dir()))
     );
     let skipped = skipped(exercises, &learner);
     if !skipped.is_empty() {
         data::println!("{}", needs_nvrtc(&skipped, place));
     }
     Ok(true)
+}
+
+/// The whole path of a folder, which works from anywhere.
+fn from_root(folder: &Path) -> PathBuf {
+    let mut whole = PathBuf::new();
+    for part in absolute(folder)
+        .unwrap_or_else(|_| folder.into())
+        .components()
+    {
+        match part {
+            Component::ParentDir => _ = whole.pop(),
+            part => whole.push(part),
+        }
+    }
+    whole
 }
 
 /// Lists unsolved exercises that cannot be checked on this machine.
@@ -103,15 +120,13 @@ pub fn start(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Resul
         );
     }
     introduce(exercise, &learner);
-    if !can_check(exercise) {
-        data::println!("{}", cannot_check(exercise));
-    }
     left_out(&skipped, place);
-    data::println!(
-        "Check it with `{} check`, or `watch`; {}.",
-        place.command(),
-        place.page(exercise)
-    );
+    let how = if can_check(exercise) {
+        format!("Check it with `{} check`, or `watch`", place.command())
+    } else {
+        cannot_check(exercise)
+    };
+    data::println!("{how}; {}.", place.page(exercise));
     Ok(true)
 }
 
@@ -119,7 +134,7 @@ pub fn start(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Resul
 fn cannot_check(exercise: &Exercise) -> String {
     format!(
         "It cannot be checked here, because NVRTC is not installed; `cargo run --release -- doctor` shows how to install \
-         it{}.",
+         it{}",
         instead(exercise).unwrap_or_default()
     )
 }

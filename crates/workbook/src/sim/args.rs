@@ -102,7 +102,7 @@ pub struct SimArgs {
     /// Maximum number of steps, counted from the start; at most 1,000,000
     #[arg(long, value_name = "N", default_value_t = 4096, requires = "trace", value_parser = whole::<usize>)]
     pub trace_steps: usize,
-    /// Print only faults, no costs
+    /// Print only faults and outputs with unwritten elements, no costs
     #[arg(long, short, conflicts_with = "lines")]
     pub quiet: bool,
     /// Also print the cost of each line
@@ -123,9 +123,9 @@ pub struct SimArgs {
     /// Run blocks one after the other, not in parallel
     #[arg(long)]
     pub serial: bool,
-    /// Virtual architecture to compile CUDA for
-    #[arg(long, value_name = "NAME", default_value = "compute_75")]
-    pub arch: String,
+    /// Target to compile CUDA for, such as sm_80 [default: the first of sm_75, sm_80 and sm_90a that has what the kernel needs]
+    #[arg(long, value_name = "NAME")]
+    pub arch: Option<String>,
 }
 
 /// [`Schedule`] on a command line.

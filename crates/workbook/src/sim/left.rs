@@ -7,7 +7,7 @@ use simt::{Error, Kernel, Launch, Options};
 const SHOWN: usize = 8;
 
 /// `y: 32 of 33 elements written, first missing 32; 0.000 0.841 …`, for each `poison` buffer and each other one that
-/// changed.
+/// changed; if `quiet`, only for a `poison` buffer with unwritten elements after a launch without findings.
 ///
 /// # Errors
 /// Those of [`Launch::run`].
@@ -18,6 +18,7 @@ pub fn all(
     left: &Operands,
     options: &Options,
     is_clean: bool,
+    quiet: bool,
 ) -> Result<String, Error> {
     let mut same: Vec<Vec<bool>> = (0..left.buffers.len())
         .map(|b| unchanged(given, left, b))
@@ -50,7 +51,13 @@ pub fn all(
         }
     }
     let lines = (0..same.len())
-        .filter(|&b| is_poison(given, b) || same[b].contains(&false))
+        .filter(|&b| {
+            if quiet {
+                is_clean && is_missing(b, &same[b])
+            } else {
+                is_poison(given, b) || same[b].contains(&false)
+            }
+        })
         .map(|b| {
             line(
                 &name(kernel, left, b),

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use classroom::in_cuda;
 use cli::files;
 use cli::progress::Waiting;
 use data::BadInput;
@@ -36,7 +37,7 @@ impl Text {
     /// Reads PTX, or compiles CUDA if the name ends in `.cu`.
     pub fn read(path: &Path, arch: &str) -> Result<Self, BadInput> {
         let text = data::read_text(path)?;
-        let compiled = path.extension().is_some_and(|extension| extension == "cu");
+        let compiled = is_cuda(path);
         Ok(Self {
             ptx: if compiled {
                 let _compiling = Waiting::new(format!("compiling {}", path.display()));
@@ -77,7 +78,17 @@ impl Text {
                 why,
             } => {
                 let expected = "an instruction that the simulator runs";
-                BadInput::new(at(location.line), expected, format!("`{form}`{why}"))
+                let is_newer = self.compiled && why.contains("`.target");
+                let option = if is_newer {
+                    " (`--arch` names another)"
+                } else {
+                    ""
+                };
+                BadInput::new(
+                    at(location.line),
+                    expected,
+                    format!("`{form}`{why}{option}"),
+                )
             }
             launch => bad_input(launch),
         }
@@ -97,13 +108,15 @@ impl Text {
         (format!("{name}:{number}"), text)
     }
 
-    /// Shortens the name of the file `source` in `what`, as [`Self::place`] does.
+    /// Shortens the name of the file `source` in `what`, as [`Self::place`] does, and says CUDA's words for those of PTX if
+    /// the file is CUDA.
     pub fn with_short_names(&self, what: &str, source: Option<&(String, u32)>) -> String {
         let found = source.and_then(|(file, _)| Some((file, self.find(file)?)));
-        match found {
+        let what = match found {
             Some((file, at)) => what.replace(file.as_str(), &at.0.display().to_string()),
             None => what.to_owned(),
-        }
+        };
+        if self.compiled { in_cuda(&what) } else { what }
     }
 
     /// Whether the PTX's lines are those of a file.
@@ -136,6 +149,11 @@ impl Text {
         let text = data::read_text_file(&path, MAX_SOURCE).unwrap_or_default();
         Some(Rc::new((path, text)))
     }
+}
+
+/// Whether a file is compiled first.
+pub fn is_cuda(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "cu")
 }
 
 /// Converts an error without a location in the text.

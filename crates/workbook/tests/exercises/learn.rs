@@ -4,6 +4,7 @@ use std::fs;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use classroom::page::quoted;
 use classroom::{Language, Learner};
 
 use crate::run::{Folder, changed, exercises, finish, named};
@@ -19,6 +20,9 @@ fn all_exercises_are_listed() {
         .filter(|line| !line.contains(": skipped, because NVRTC"));
     assert_eq!(lines.count(), exercises().len() + 1);
     assert_eq!(run.stdout, folder.run(&["list"]).stdout);
+    let own = folder.path("").canonicalize().unwrap().join("my-exercises");
+    let place = format!(" solved, in {}; ", quoted(&own));
+    assert!(run.stdout.contains(&place), "{place}: {}", run.stdout);
     for exercise in exercises() {
         assert!(run.stdout.contains(exercise.name()), "{}", exercise.id);
     }
@@ -501,6 +505,8 @@ fn without_nvrtc_the_way_goes_on() {
     let started = without(&["start", "warp-max-cuda"]);
     let said = "It cannot be checked here, because NVRTC is not installed; ";
     assert!(started.ended(0).contains(said), "{}", started.stdout);
+    let other = "Check it with";
+    assert!(!started.stdout.contains(other), "{}", started.stdout);
     assert!(
         started
             .stdout

@@ -29,6 +29,9 @@ fn names_and_places() {
     folder
         .run(&["start", "gaurd"])
         .refused(&["found \"gaurd\"; did you mean guard?"]);
+    folder
+        .run(&["start", "tiled"])
+        .refused(&["found \"tiled\"; did you mean tiled-matmul or tiled-matmul-cuda?"]);
     folder.run(&["start", "99"]).refused(&["found \"99\""]);
     folder.run(&["check", "guard"]).refused(&[
         "07-guard.ptx: expected the file created by `cargo ",

@@ -50,6 +50,42 @@ fn cuda_is_compiled_with_its_lines() {
 }
 
 #[test]
+fn a_finding_says_the_words_of_cuda() {
+    let folder = Folder::new();
+    let text = "__global__ void scale(float *x, int n) {
+  __shared__ float turned[32];
+  turned[threadIdx.x] = x[threadIdx.x % n];
+  x[threadIdx.x % n] = turned[31 - threadIdx.x];
+}
+";
+    let Some(run) = sim(&folder, text) else {
+        return;
+    };
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    let expected = "neither `__syncthreads()` nor `__syncwarp()` stands between them";
+    assert!(run.stdout.contains(expected), "{}", run.stdout);
+    assert!(!run.stdout.contains("PTX line"), "{}", run.stdout);
+}
+
+#[test]
+fn a_kernel_is_compiled_for_the_target_that_it_needs() {
+    let folder = Folder::new();
+    let copy = "__shared__ float s; unsigned to = __cvta_generic_to_shared(&s);
+    asm volatile(\"cp.async.ca.shared.global [%0], [%1], 4; cp.async.wait_all;\" :: \"r\"(to), \"l\"(x));";
+    let copied = format!("if (i == 0) {{ {copy} }} if (i < n)");
+    let text = KERNEL.replace("if (i <= n)", &copied);
+    let Some(run) = sim(&folder, &text) else {
+        return;
+    };
+    assert_eq!(run.code, Some(0), "{}{}", run.stderr, run.stdout);
+    let file = folder.path("scale.cu");
+    let args = ["--arg", "f32:30:iota", "--arg", "i32:30", "--arch"];
+    let for_target = |target| finish(command(&[&[file.as_str()], &args[..], &[target]].concat()));
+    assert_eq!(for_target("sm_80").code, Some(0));
+    for_target("sm_75").refused(&["`.target sm_80`", " (`--arch` names another)"]);
+}
+
+#[test]
 fn headers_beside_the_file_are_found() {
     let folder = Folder::new();
     folder.write("bound.cuh", "constexpr int bound(int n) { return n; }\n");

@@ -146,19 +146,20 @@ fn unwritten_results_are_named() {
     let ones = SAXPY.replace("ld.global.f32 %yi, [%to];", "mov.f32 %yi, 0fFFFFFFFF;");
     let ones = ones.replace("fma.rn.f32", "// fma.rn.f32");
     let file = folder.write("ones.ptx", ones);
-    let run = sim(&[
-        &file,
-        "--arg",
-        "u32:30",
-        "--arg",
-        "f32:1",
-        "--arg",
-        "f32:33:iota",
-        "--arg",
-        "u32:33:poison",
-    ]);
+    let args = |n| {
+        let args = ["--arg", n, "--arg", "f32:1", "--arg", "f32:33:iota"];
+        [&[file.as_str()], &args[..], &["--arg", "u32:33:poison"]].concat()
+    };
+    let run = sim(&args("u32:30"));
     let written = "  y: 30 of 33 elements written, first missing 30; 4294967295 4294967295 ";
     assert!(run.stdout.contains(written), "{}", run.stdout);
+
+    // Without the costs, only what is missing is shown.
+    let quiet = |n| sim(&[&args(n)[..], &["--quiet", "--grid", "2"]].concat()).stdout;
+    let missing = quiet("u32:30");
+    assert!(missing.starts_with(written), "{missing}");
+    assert!(missing.ends_with(" …\nno findings\n"), "{missing}");
+    assert_eq!(quiet("u32:33"), "no findings\n");
 }
 
 #[test]

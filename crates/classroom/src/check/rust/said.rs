@@ -115,6 +115,16 @@ mod tests {
     }
 
     #[test]
+    fn a_missing_name_is_missing_once() {
+        let message = "cannot find function `exq` in this scope";
+        let told = |label| first_error(&error(message, label, "").to_string()).0;
+        let line = format!("a.rs:9:5: error[E0425]: {message}");
+        assert_eq!(told("not found in this scope"), line);
+        let help = "help: a function with a similar name exists: `exp`";
+        assert_eq!(told(help), format!("{line}: {help}"));
+    }
+
+    #[test]
     fn a_full_disk_is_no_error_of_the_text() {
         let full = "linking with `cc` failed: final link failed: No space left on device";
         let linker =

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use candle_core::DType;
-use classroom::printable;
+use classroom::{in_cuda, printable};
 use cli::own::OwnLevel;
 use cli::{files, toolkit};
 use data::Temporary;
@@ -369,7 +369,11 @@ impl<'l> Checker<'l> {
 
     /// The line about a finding, at the kernel's file.
     fn in_kernel(&self, method: &str, found: &Found) -> String {
-        one_line(&format!("{}: {method}: {}", self.place(found), found.what))
+        let what = match &found.source {
+            Some(_) => in_cuda(&found.what),
+            None => found.what.clone(),
+        };
+        one_line(&format!("{}: {method}: {what}", self.place(found)))
     }
 
     /// `FILE:LINE` of a kernel.
