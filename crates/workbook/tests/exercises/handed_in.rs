@@ -58,15 +58,15 @@ fn files_that_look_like_a_submission_are_named() {
 fn second_files_and_those_of_other_sessions_are_named() {
     let folder = Folder::new();
     folder.run(&["handout", "two", "--session", "2"]).ended(0);
-    let sum = named("row-sum").solution.unwrap();
+    let sum = named("row-argmax").solution.unwrap();
     for place in ["ben", "ben/a", "cyd/b", "cyd/c"] {
-        folder.write(&format!("class/{place}/09-row-sum.ptx"), &sum);
+        folder.write(&format!("class/{place}/09-row-argmax.ptx"), &sum);
         folder.write(&format!("class/{place}/07-guard.ptx"), "");
     }
     let grade = || folder.run(&["--exercises", "two", "grade", "class", "--graded"]);
     let expected = "\
-class/ben/a/09-row-sum.ptx: not graded: `class/ben/09-row-sum.ptx` is graded instead
-class/cyd/c/09-row-sum.ptx: not graded: `class/cyd/b/09-row-sum.ptx` is graded instead
+class/ben/a/09-row-argmax.ptx: not graded: `class/ben/09-row-argmax.ptx` is graded instead
+class/cyd/c/09-row-argmax.ptx: not graded: `class/cyd/b/09-row-argmax.ptx` is graded instead
 class: not graded: files that belong to other sessions: 4
 seed ";
     let run = grade();

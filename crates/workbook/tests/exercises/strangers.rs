@@ -114,7 +114,11 @@ fn a_class_that_submissions_can_read_is_refused() {
         return skip("a class that submissions can read", &reason.to_string());
     }
     let found = format!("found it in {}", libraries.parent().unwrap().display());
-    run.refused(&[&class, "expected a folder that no submission can read", &found]);
+    run.refused(&[
+        &class,
+        "expected a folder that no submission can read",
+        &found,
+    ]);
 }
 
 /// Links to files or folders are reported and count as not handed in.
