@@ -50,14 +50,11 @@ fn are_regular(folder: &Path) -> Result<(), BadInput> {
     Ok(())
 }
 
-/// Checks that no chapter includes itself: mdBook would put it into itself ten times over, each time as often as it
-/// stands there.
+/// Checks that no chapter includes itself: mdBook would take minutes to put it into itself ten times over.
 fn is_finite(includes: &[Include]) -> Result<(), BadInput> {
     let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.into());
-    let edges: Vec<[PathBuf; 2]> = includes
-        .iter()
-        .map(|include| [&include.chapter, &include.file].map(|path| whole(path)))
-        .collect();
+    let edge = |i: &Include| [whole(&i.chapter), whole(&i.file)];
+    let edges: Vec<_> = includes.iter().map(edge).collect();
     for (include, [chapter, file]) in includes.iter().zip(&edges) {
         let mut reached = BTreeSet::from([file]);
         let mut next = vec![file];
