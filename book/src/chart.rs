@@ -2,10 +2,10 @@
 
 use crate::filter::Filter;
 use crate::format;
+use crate::includes::text_of;
 use anyhow::{Context, Result, ensure};
 use charts::{Axis, Bar, BarPanels, Group};
 use results::{Machine, Results, Row};
-use std::fs;
 use std::path::Path;
 
 /// The chart of the rows that `filter` keeps, as a figure whose SVG stands in the page itself.
@@ -27,7 +27,7 @@ pub fn chart(recorded: &Results, filter: &Filter) -> Result<String> {
 /// The chart of this name that stands below the recorded results, as it is.
 pub fn drawn(charts: &Path, name: &str) -> Result<String> {
     let path = charts.join(format!("{name}.svg"));
-    let svg = fs::read_to_string(&path);
+    let svg = text_of(&path);
     let svg = svg.with_context(|| format!("expected a chart, found no {name}.svg"))?;
     Ok(figure("chart", &name.replace('-', " "), &svg))
 }

@@ -3,8 +3,8 @@
 //! `book/counters.toml` names the launches, and `kernels/counters/h200.json` holds the readings. The simulator runs when the
 //! book is built.
 
+use crate::includes::text_of;
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
@@ -97,12 +97,12 @@ struct Reading {
 pub fn expand(text: &str, repository: &Path) -> Result<String> {
     directives::expand(text, "counters", |_, arguments| {
         let path = "book/counters.toml";
-        let tables = fs::read_to_string(repository.join(path)).context(path)?;
+        let tables = text_of(&repository.join(path)).context(path)?;
         let tables: Tables = toml::from_str(&tables).context(path)?;
         let name = arguments.trim();
         let found = tables.table.iter().find(|table| table.name == name);
         let found = found.with_context(|| format!("{path} has no table `{name}`"))?;
-        let readings = fs::read_to_string(repository.join(READINGS)).context(READINGS)?;
+        let readings = text_of(&repository.join(READINGS)).context(READINGS)?;
         let readings: Readings = serde_json::from_str(&readings).context(READINGS)?;
         found.text(repository, &readings)
     })
@@ -153,7 +153,7 @@ impl Launch {
             .iter()
             .find(|reading| reading.case == self.case);
         let found = found.with_context(|| format!("{READINGS} has no case `{}`", self.case))?;
-        let text = fs::read_to_string(repository.join(&self.sim)).context(self.sim.clone())?;
+        let text = text_of(&repository.join(&self.sim)).context(self.sim.clone())?;
         let (case, module) = (Case::parse(&self.flags)?, Module::parse(&text)?);
         let mut operands = case.operands(0, repository)?;
         let kernel = case.kernel(&module)?;
@@ -178,6 +178,7 @@ impl Launch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn repository() -> &'static Path {
         Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()

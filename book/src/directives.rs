@@ -2,7 +2,7 @@
 //!
 //! A backslash before the braces leaves them as they are.
 
-use std::fs;
+use crate::includes::text_of;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
@@ -58,7 +58,7 @@ pub fn file_and_name(arguments: &str) -> Result<(&str, &str)> {
 pub fn toml<T: DeserializeOwned>(folder: &Path, file: &str) -> Result<T> {
     let of = folder.file_name().unwrap_or_default().display();
     let name = format!("book/{of}/{file}.toml");
-    let text = fs::read_to_string(folder.join(format!("{file}.toml")));
+    let text = text_of(&folder.join(format!("{file}.toml")));
     let text = text.with_context(|| name.clone())?;
     toml::from_str(&text).context(name)
 }

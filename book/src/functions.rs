@@ -2,9 +2,9 @@
 
 use crate::dedent::dedent;
 use crate::directives;
+use crate::includes::text_of;
 use crate::rust::{Function, functions};
 use anyhow::{Context, Result, bail};
-use std::fs;
 use std::path::Path;
 
 /// Lines of a doc comment that come with a function. A longer one stays in the source, as the chapter says what it says.
@@ -17,7 +17,7 @@ const DOC_LINES: usize = 4;
 pub fn expand(text: &str, sources: &Path) -> Result<String> {
     directives::expand(text, "fn", |_, arguments| {
         let (file, name) = arguments_of(arguments)?;
-        let source = fs::read_to_string(sources.join(file))
+        let source = text_of(&sources.join(file))
             .with_context(|| format!("expected the file {file}, found none"))?;
         included(&source.replace("\r\n", "\n"), name).with_context(|| format!("in {file}"))
     })
@@ -80,6 +80,7 @@ fn head(before: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     const SOURCE: &str = "
 /// One.
@@ -160,5 +161,20 @@ impl B {
         }
         let error = format!("{:#}", of("{{fn none.rs f}}").unwrap_err());
         assert!(error.starts_with("{{fn none.rs f}}: expected the file none.rs, found none"));
+    }
+
+    /// Without a writer, a program that opens it waits for ever.
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_is_no_source() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe.rs");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        for name in ["pipe.rs", "/dev/zero"] {
+            let error = expand(&format!("{{{{fn {name} f}}}}"), folder.path());
+            let error = format!("{:#}", error.unwrap_err());
+            assert!(error.contains("expected a file, found "), "{error}");
+        }
     }
 }

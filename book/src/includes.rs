@@ -25,9 +25,9 @@ pub fn chapters(folder: &Path) -> Result<Vec<PathBuf>> {
     files.with_context(|| format!("{}: expected a folder of chapters", folder.display()))
 }
 
-/// The text of a chapter, which has at most 4 MiB. A pipe in its place would wait for ever.
-pub fn text_of(chapter: &Path) -> Result<String, BadInput> {
-    data::read_text_file(chapter, 1 << 22)
+/// The text of a chapter, or of a source that it shows, which has at most 16 MiB. A pipe in its place would wait for ever.
+pub fn text_of(file: &Path) -> Result<String, BadInput> {
+    data::read_text_file(file, 1 << 24)
 }
 
 /// Every include of every chapter in `folder`.

@@ -1,5 +1,6 @@
 //! How a place in a file is named: by its path from the repository's root, with `/` on every system, and the line.
 
+use crate::includes::text_of;
 use crate::root;
 use std::path::{Component, MAIN_SEPARATOR, Path, PathBuf, absolute};
 
@@ -28,7 +29,7 @@ pub fn at(file: &Path, line: usize) -> String {
 
 /// `file:line` of the first occurrence of `text`, or the file alone where it is not in it.
 pub fn of(file: &Path, text: &str) -> String {
-    let content = std::fs::read_to_string(file).unwrap_or_default();
+    let content = text_of(file).unwrap_or_default();
     match content.find(text) {
         Some(start) => at(file, content[..start].matches('\n').count() + 1),
         None => from_root(file),

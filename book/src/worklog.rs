@@ -1,7 +1,7 @@
 //! `{{worklog OP}}`: the steps of a worklog, and what the simulator counts of each; with `on=h200` how fast each is, too;
 //! `{{diff OLD NEW}}`: what changes from one file to another, or from `FILE:FIRST:LAST` to other lines.
 
-use std::fs;
+use crate::includes::text_of;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -226,7 +226,7 @@ fn below_header(text: &str) -> &str {
 }
 
 fn read(sources: &Path, file: &str) -> Result<String> {
-    let text = fs::read_to_string(sources.join(file));
+    let text = text_of(&sources.join(file));
     let text = text.with_context(|| format!("expected the file {file}, found none"))?;
     Ok(text.replace("\r\n", "\n"))
 }
@@ -234,6 +234,7 @@ fn read(sources: &Path, file: &str) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn a_diff_leaves_the_header_out() -> Result<()> {

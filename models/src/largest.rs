@@ -3,7 +3,7 @@
 use data::BadInput;
 
 /// Maximum number of elements of a tensor in a pass: 1 GiB in f32. All logits of `llama-1b` for its 2048 tokens fit.
-pub(crate) const MAX_ELEMENTS: usize = 1 << 28;
+pub(crate) const MAX_ELEMENTS: usize = data::features::MAX_FEATURES;
 
 /// How the ops of a pass attend, which bounds the scores of an attention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

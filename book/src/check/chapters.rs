@@ -1,9 +1,8 @@
 //! Findings in the chapters' Markdown.
 
-use crate::includes::includes;
+use crate::includes::{includes, text_of};
 use crate::place;
 use anyhow::Result;
-use std::fs;
 use std::path::Path;
 
 /// Includes of a file or an anchor that is not there, or that holds nothing: mdBook would print an
@@ -13,7 +12,7 @@ pub fn stale_anchors(folder: &Path) -> Result<Vec<String>> {
     for include in includes(folder)? {
         let at = place::at(&include.chapter, include.line);
         let file = place::from_root(&include.file);
-        let Ok(text) = fs::read_to_string(&include.file) else {
+        let Ok(text) = text_of(&include.file) else {
             found.push(format!("{at}: expected the file {file}, found none"));
             continue;
         };
@@ -43,6 +42,7 @@ fn anchored(text: &str, name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn folder(chapter: &str) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();

@@ -3,13 +3,12 @@
 //! `CANDLEPOWER_UPDATE=1 cargo run -p book -- test` writes the file again.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use regex::Regex;
 
-use crate::includes::each;
+use crate::includes::{each, text_of};
 use crate::place;
 
 /// First and last line of each excerpt, by `FILE:FIRST:LAST`.
@@ -21,7 +20,7 @@ pub fn moved(folder: &Path, repository: &Path, file: &Path) -> Result<Vec<String
     if std::env::var_os("CANDLEPOWER_UPDATE").is_some() {
         data::write_atomically(file, serde_json::to_string_pretty(&now)? + "\n")?;
     }
-    let text = fs::read_to_string(file).with_context(|| file.display().to_string())?;
+    let text = text_of(file).with_context(|| file.display().to_string())?;
     let kept: Excerpts = serde_json::from_str(&text).context("book/excerpts.json")?;
     let mut found = vec![];
     for (excerpt, lines) in &now {
@@ -52,7 +51,7 @@ fn excerpts(folder: &Path, repository: &Path) -> Result<(Excerpts, BTreeMap<Stri
         .flat_map(|(at, all)| all.iter().map(move |part| (at.clone(), part)));
     let (mut all, mut places) = (Excerpts::new(), BTreeMap::new());
     for (place, [file, first, last]) in found {
-        let source = fs::read_to_string(repository.join(file)).with_context(|| file.clone())?;
+        let source = text_of(&repository.join(file)).with_context(|| file.clone())?;
         let line = |n: &str| {
             let index = n.parse::<usize>().unwrap_or(0).saturating_sub(1);
             source.lines().nth(index).unwrap_or_default().to_string()
@@ -67,6 +66,7 @@ fn excerpts(folder: &Path, repository: &Path) -> Result<(Excerpts, BTreeMap<Stri
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn a_line_above_moves_an_excerpt() {

@@ -1,10 +1,9 @@
 //! Figures typed by hand: what was measured comes from recorded results.
 
-use crate::includes::chapters;
+use crate::includes::{chapters, text_of};
 use crate::place;
 use anyhow::Result;
 use regex::Regex;
-use std::fs;
 use std::path::Path;
 
 /// A chapter may hold this on a line whose figures are no measurement: a data sheet, a target, an example.
@@ -26,7 +25,7 @@ pub fn typed_figures(folder: &Path) -> Result<Vec<String>> {
     let figure = figure()?;
     let mut found = Vec::new();
     for chapter in chapters(folder)? {
-        let text = fs::read_to_string(&chapter)?;
+        let text = text_of(&chapter)?;
         let text = directive.replace_all(&text, "");
         let lines: Vec<&str> = text.lines().collect();
         for hit in figure.find_iter(&text) {
@@ -67,6 +66,7 @@ fn figure() -> Result<Regex> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn found(chapter: &str) -> Vec<String> {
         let folder = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
 //! Computes the answer of a question.
 
+use crate::includes::text_of;
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -93,7 +93,7 @@ impl Source {
 }
 
 fn simulated(repository: &Path, sim: &str, launch: &str, want: &Want) -> Result<Answer> {
-    let text = fs::read_to_string(repository.join(sim)).with_context(|| sim.to_owned())?;
+    let text = text_of(&repository.join(sim)).with_context(|| sim.to_owned())?;
     let (case, module) = (Case::parse(launch)?, Module::parse(&text)?);
     let mut operands = case.operands(0, repository)?;
     let kernel = case.kernel(&module)?;

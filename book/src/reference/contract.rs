@@ -1,9 +1,9 @@
 //! An op's contract, as the documentation of its module states it.
 
 use super::escape;
+use crate::includes::text_of;
 use anyhow::{Context, Result, ensure};
 use regex::Regex;
-use std::fs;
 use std::path::Path;
 
 /// The contract of the op in `folder`: its module's documentation, what it costs, and when it fails.
@@ -23,7 +23,7 @@ pub fn formula(folder: &Path) -> Result<String> {
 }
 
 fn source(file: &Path) -> Result<String> {
-    let text = fs::read_to_string(file)
+    let text = text_of(file)
         .with_context(|| format!("expected the file {}, found none", file.display()))?;
     Ok(text.replace("\r\n", "\n"))
 }
@@ -111,6 +111,7 @@ fn labelled(label: &str, said: &[Said]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     const MODULE: &str = "//! y = x\\[0\\],\n//! of [`Cache`].\n//!\n//! Tolerance: 0.\n\nmod a;\n\n\
         /// x in,\n/// y out.\n#[inline]\npub fn cost(n: usize) {}\n\n/// Twice that.\npub fn big_cost() {}\n";

@@ -1,11 +1,11 @@
 //! The files of an op's folder that a person wrote, and the idea of each.
 
 use super::{Subject, escape, sources};
+use crate::includes::text_of;
 use anyhow::{Context, Result};
 use regex::Regex;
 use simt::case::files_below;
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 /// A file of an op.
@@ -52,7 +52,7 @@ pub fn files(folder: &Path) -> Result<Vec<File>> {
             .replace('\\', "/");
         let is_test = name.split(['/', '.']).any(|part| part == "tests");
         if !is_test && name != "mod.rs" {
-            let text = fs::read_to_string(&path)?;
+            let text = text_of(&path)?;
             files.push(File::new(name, &text)?);
         }
     }

@@ -2,7 +2,7 @@
 
 use super::slower::{Record, slower};
 use super::{Reference, Subject, remarks_file};
-use crate::includes::chapters;
+use crate::includes::{chapters, text_of};
 use crate::library::Library;
 use crate::place;
 use anyhow::Result;
@@ -26,7 +26,7 @@ pub fn findings(root: &Path, reference: &Reference, library: &mut Library) -> Re
     let mut pages: BTreeMap<String, usize> = BTreeMap::new();
     let mut folders = BTreeSet::new();
     for page in chapters(&reference.pages)? {
-        if let Some(subject) = directive(&fs::read_to_string(&page)?)? {
+        if let Some(subject) = directive(&text_of(&page)?)? {
             if page.file_stem().is_none_or(|stem| *stem != *subject.folder) {
                 let at = place::from_root(&page);
                 found.push(format!("{at}: expected the page {}.md", subject.folder));

@@ -2,16 +2,15 @@
 
 use super::contract::formula;
 use super::{FOLDER, Reference, findings};
-use crate::includes::chapters;
+use crate::includes::{chapters, text_of};
 use crate::markdown;
 use anyhow::Result;
-use std::fs;
 
 /// A row per page, in the order of their files: the folder of the op, the page, the formula.
 pub fn index(reference: &Reference) -> Result<String> {
     let mut text = String::from("| op | page | formula |\n|---|---|---|\n");
     for file in chapters(&reference.pages)? {
-        let page = fs::read_to_string(&file)?;
+        let page = text_of(&file)?;
         let Some(subject) = findings::directive(&page)? else {
             continue;
         };

@@ -1,9 +1,9 @@
 //! `reference.toml`: what a person wrote on recorded ops.
 
 use super::slower::Slower;
+use crate::includes::text_of;
 use anyhow::{Context, Result};
 use serde::Deserialize;
-use std::fs;
 use std::path::Path;
 
 /// Hand-written remarks on measured results.
@@ -79,7 +79,7 @@ impl Remarks {
         if !file.exists() {
             return Ok(Self::default());
         }
-        let text = fs::read_to_string(file)?;
+        let text = text_of(file)?;
         let place = || crate::place::from_root(file);
         toml::from_str(&text).with_context(|| format!("{}: expected remarks on ops", place()))
     }

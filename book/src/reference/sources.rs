@@ -2,9 +2,9 @@
 
 use super::files::{File, files};
 use super::{FOLDER, KERNELS, findings};
+use crate::includes::text_of;
 use anyhow::Result;
 use mdbook_preprocessor::book::{Book, BookItem, Chapter, SectionNumber};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The folder of these pages, below that of the ops' pages.
@@ -92,7 +92,7 @@ fn shown(folder: &Path, file: &File) -> Result<String> {
         Some("ptx") => "ptx",
         _ => "cpp",
     };
-    let source = fs::read_to_string(folder.join(&file.name))?.replace("\r\n", "\n");
+    let source = text_of(&folder.join(&file.name))?.replace("\r\n", "\n");
     Ok(format!(
         "\n## {} {{#{}}}\n\n```{language}\n{}\n```\n",
         file.name,

@@ -1,9 +1,10 @@
 //! Limits on the number and the duration of connections to `book serve`.
 
 use axum::serve::Listener;
+use std::collections::HashMap;
 use std::future::Future;
 use std::io::{self, ErrorKind, IoSlice};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -14,15 +15,21 @@ use tokio::time::{Instant, Sleep, sleep};
 
 /// Maximum number of open connections. A browser opens six, and each may hold one page in memory.
 pub const MOST: usize = 64;
+/// Maximum number of them from one address.
+const MOST_OF_ONE: usize = MOST / 4;
 /// Time to send a request, and to take in a part of the answer.
 pub const PATIENCE: Duration = Duration::from_secs(15);
+/// Time of a connection with all of its requests, in times to send one.
+const LIFE: u32 = 4;
 
-/// A listener that closes connections above [`MOST`], and slow ones.
+/// A listener that closes connections above [`MOST`] and [`MOST_OF_ONE`], and slow and old ones.
 pub struct Limited {
     listener: TcpListener,
     patience: Duration,
     /// Each connection has a clone.
     open: Arc<()>,
+    /// Each connection from an address has a clone.
+    from: HashMap<IpAddr, Arc<()>>,
 }
 
 impl Limited {
@@ -32,7 +39,17 @@ impl Limited {
             listener,
             patience,
             open,
+            from: HashMap::new(),
         }
+    }
+
+    /// Counts one more connection from an address; none if it has too many.
+    fn one_more(&mut self, address: IpAddr) -> Option<[Arc<()>; 2]> {
+        self.from.retain(|_, open| Arc::strong_count(open) > 1);
+        let open = self.from.entry(address).or_default();
+        let is_free =
+            Arc::strong_count(&self.open) <= MOST && Arc::strong_count(open) <= MOST_OF_ONE;
+        is_free.then(|| [Arc::clone(&self.open), Arc::clone(open)])
     }
 }
 
@@ -43,12 +60,13 @@ impl Listener for Limited {
     async fn accept(&mut self) -> (Connection, SocketAddr) {
         loop {
             let (stream, address) = Listener::accept(&mut self.listener).await;
-            if Arc::strong_count(&self.open) <= MOST {
+            if let Some(open) = self.one_more(address.ip()) {
                 let connection = Connection {
                     stream,
                     patience: self.patience,
+                    end: Instant::now() + LIFE * self.patience,
                     deadline: Box::pin(sleep(self.patience)),
-                    _open: Arc::clone(&self.open),
+                    _open: open,
                 };
                 return (connection, address);
             }
@@ -60,13 +78,15 @@ impl Listener for Limited {
     }
 }
 
-/// A connection that fails when the client has sent no whole request, or taken in nothing of an answer, for a time.
+/// A connection that fails when the client has sent no whole request, or taken in nothing of an answer, for a time, and when
+/// it waits for either after its end.
 pub struct Connection {
     stream: TcpStream,
     patience: Duration,
+    end: Instant,
     /// Moved by what is written only: a request that arrives byte by byte also has to end.
     deadline: Pin<Box<Sleep>>,
-    _open: Arc<()>,
+    _open: [Arc<()>; 2],
 }
 
 impl Connection {
@@ -85,7 +105,8 @@ impl Connection {
         cx: &mut Context,
     ) -> Poll<io::Result<usize>> {
         if let Poll::Ready(Ok(1..)) = done {
-            self.deadline.as_mut().reset(Instant::now() + self.patience);
+            let deadline = self.end.min(Instant::now() + self.patience);
+            self.deadline.as_mut().reset(deadline);
         }
         self.in_time(done, cx)
     }

@@ -49,6 +49,10 @@ fn lay_traps(pages: &Path) -> Result<()> {
 
 /// Serves a folder with one page until the process ends.
 fn served() -> Result<SocketAddr> {
+    served_with(SHORT)
+}
+
+fn served_with(patience: Duration) -> Result<SocketAddr> {
     let runtime = runtime()?;
     let listener = listen(&runtime, "127.0.0.1", 0)?;
     let address = listener.local_addr()?;
@@ -58,7 +62,7 @@ fn served() -> Result<SocketAddr> {
     let (name, ip) = (String::new(), address.ip());
     let builds = Arc::new(AtomicU64::new(7));
     let router = router(folder.path().into(), builds, Bound { name, ip });
-    let listener = Limited::new(listener, SHORT);
+    let listener = Limited::new(listener, patience);
     thread::spawn(move || {
         let _folder = folder;
         runtime.block_on(async { axum::serve(listener, router).await })
@@ -159,5 +163,46 @@ fn slow_connections_are_closed_and_others_served() -> Result<()> {
     }
     let page = answer_to(address, "GET / HTTP/1.1")?;
     assert!(page.contains("<h1>a page</h1>"), "{page}");
+    Ok(())
+}
+
+/// All of 127.0.0.0/8 is this machine, on Linux.
+#[cfg(target_os = "linux")]
+#[test]
+fn one_address_does_not_take_all_connections() -> Result<()> {
+    let address = served_with(PATIENCE)?;
+    let silent: Vec<TcpStream> = (0..2 * limits::MOST)
+        .map(|_| send(address, b""))
+        .collect::<Result<_>>()?;
+    let mut other = runtime()?.block_on(async {
+        let socket = tokio::net::TcpSocket::new_v4()?;
+        socket.bind(SocketAddr::from(([127, 0, 0, 2], 0)))?;
+        socket.connect(address).await?.into_std()
+    })?;
+    other.set_nonblocking(false)?;
+    other.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+    let mut page = String::new();
+    other.read_to_string(&mut page)?;
+    assert!(page.contains("<h1>a page</h1>"), "{page}");
+    drop(silent);
+    Ok(())
+}
+
+#[test]
+fn a_connection_with_many_requests_ends() -> Result<()> {
+    let address = served()?;
+    let begin = std::time::Instant::now();
+    let mut busy = send(address, b"")?;
+    let mut answered = 0;
+    while busy
+        .write_all(b"GET /build-number HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        .is_ok()
+        && busy.read(&mut [0; 1 << 10]).is_ok_and(|read| read > 0)
+    {
+        answered += 1;
+        thread::sleep(Duration::from_millis(100));
+        assert!(begin.elapsed() < Duration::from_secs(15), "it goes on");
+    }
+    assert!(answered > 10 && begin.elapsed() > 3 * SHORT, "{answered}");
     Ok(())
 }

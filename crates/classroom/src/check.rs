@@ -22,7 +22,7 @@ pub use counters::{Counter, costs_before, counters};
 pub use kernel::named;
 pub use limits::short;
 pub use questions::{Predictions, options, predictions};
-pub use rust::{KNOWN, Rustc, TO_COMPILE, libraries};
+pub use rust::{KNOWN, Rustc, TO_COMPILE, keeps_out, libraries, out_of_reach};
 pub use words::forbidden;
 
 use crate::exercise::{Exercise, Language};
@@ -158,6 +158,10 @@ pub fn check(
     };
     // Some editors write a byte order mark.
     let text = text.trim_start_matches('\u{feff}');
+    if text.trim().is_empty() {
+        let what = "the file is empty";
+        return Ok(Err(Failure::new(Part::Outside, path.display(), what)));
+    }
     if let Some((line, found)) = unended(text) {
         let place = format!("{}:{line}", path.display());
         let what = format!("expected `// END` after the region that begins here, found {found}");

@@ -85,11 +85,15 @@ pub struct Student {
 impl Class {
     /// Reads the students in `folder`: each subfolder is one, even if empty. A folder with submissions and no
     /// subfolder with any is a single student's, and so is one whose only subfolder is the runner's. Without
-    /// any submission there is no student.
+    /// any submission there is no student. `others` are names of files that belong to other exercises.
     ///
     /// # Errors
     /// The folder cannot be read.
-    pub fn read(folder: &Path, exercises: &[Exercise]) -> Result<Self, BadInput> {
+    pub fn read(
+        folder: &Path,
+        exercises: &[Exercise],
+        others: &[String],
+    ) -> Result<Self, BadInput> {
         let found = Entries::of(folder);
         let found = found.map_err(|e| BadInput::new(folder.display(), EXPECTED, e))?;
         let holds = |student: &Student| exercises.iter().any(|e| student.submission(e).is_some());
@@ -115,8 +119,14 @@ impl Class {
         } else {
             students.push(beside);
         }
-        let unused = students.iter().flat_map(|s| s.unused(exercises));
+        let unused = students.iter().flat_map(|s| s.unused(exercises, others));
         not_graded.extend(unused);
+        let files = students.iter().flat_map(|student| &student.files);
+        let count = files.filter(|file| others.contains(&name_of(file))).count();
+        if count > 0 {
+            let why = format!("files that belong to other sessions: {count}");
+            not_graded.push(NotGraded::new(folder, why));
+        }
         if !are_students {
             students = students.pop().filter(holds).into_iter().collect();
         }
@@ -125,6 +135,12 @@ impl Class {
             students,
             not_graded,
         })
+    }
+
+    /// Whether a student has handed in a file of `exercise`.
+    pub fn has(&self, exercise: &Exercise) -> bool {
+        let mut students = self.students.iter();
+        students.any(|student| student.submission(exercise).is_some())
     }
 
     /// Files that students have handed in, with their progress.
@@ -198,15 +214,23 @@ impl Student {
     }
 
     /// Lists files that look like submissions but are none, or are not the first of their name; the last entry counts the rest.
-    fn unused(&self, exercises: &[Exercise]) -> Vec<NotGraded> {
+    fn unused(&self, exercises: &[Exercise], others: &[String]) -> Vec<NotGraded> {
         let taken: Vec<&Path> = exercises
             .iter()
             .filter_map(|exercise| self.submission(exercise))
             .collect();
-        let is_one = |path: &&PathBuf| looks_like_one(path) && !taken.contains(&path.as_path());
+        let is_one = |path: &&PathBuf| {
+            looks_like_one(path)
+                && !taken.contains(&path.as_path())
+                && !others.contains(&name_of(path))
+        };
         let guess = |path: &PathBuf| match meant(exercises, path).map(Exercise::file) {
             _ if is_archive(path) => "it is an archive; unpack it first".into(),
-            Some(file) if file == name_of(path) => "there is another file with this name".into(),
+            Some(file) if file == name_of(path) => {
+                let graded = taken.iter().filter(|path| name_of(path) == file);
+                let graded: String = graded.map(|path| path.display().to_string()).collect();
+                format!("`{graded}` is graded instead")
+            }
             Some(file) => format!("no exercise has this file name; did you mean {file}?"),
             None => "no exercise has this file name".into(),
         };

@@ -22,11 +22,20 @@ pub enum Hints {
     Hidden,
 }
 
-/// Writes the handout into `folder`, which must not exist yet; on failure nothing is left.
+/// The names of files of other exercises, for `grade`.
+const OTHERS: &str = "others.json";
+
+/// Writes the handout into `folder`, which must not exist yet; on failure nothing is left. `others` are
+/// names of files of exercises that it leaves out.
 ///
 /// # Errors
 /// The folder exists, or cannot be written.
-pub fn write(exercises: &[Exercise], folder: &Path, hints: Hints) -> Result<(), BadInput> {
+pub fn write(
+    exercises: &[Exercise],
+    others: &[String],
+    folder: &Path,
+    hints: Hints,
+) -> Result<(), BadInput> {
     new_folder(folder, |whole| {
         fs::create_dir(whole.join("pages"))?;
         let command = with_folder(folder);
@@ -34,10 +43,24 @@ pub fn write(exercises: &[Exercise], folder: &Path, hints: Hints) -> Result<(), 
             whole.join("README.md"),
             read_me(exercises, folder, &command, hints),
         )?;
+        fs::write(whole.join(OTHERS), serde_json::to_string(others)?)?;
         exercises
             .iter()
             .try_for_each(|exercise| one(exercise, whole, &command, hints))
     })
+}
+
+/// Returns the names of files of exercises that a handout leaves out.
+///
+/// # Errors
+/// They are not what [`write()`] wrote.
+pub fn others(folder: &Path) -> Result<Vec<String>, BadInput> {
+    let file = folder.join(OTHERS);
+    if !data::is_there(&file) {
+        return Ok(vec![]);
+    }
+    let names = serde_json::from_str(&data::read_text_file(&file, 1 << 16)?);
+    names.map_err(|e| BadInput::new(file.display(), "names that `handout` wrote", e))
 }
 
 /// Makes `folder`, which must not exist yet, with what `fill` writes into the folder that it gets; on failure nothing is

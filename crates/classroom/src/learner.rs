@@ -5,6 +5,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+pub use data::PROGRESS;
 use data::{BadInput, Lock};
 use serde::{Deserialize, Serialize};
 
@@ -55,9 +56,6 @@ pub struct Learner {
     /// The progress at the last read or change; other programs may change it in the same folder.
     progress: Progress,
 }
-
-/// Name of the progress file in the folder.
-pub const PROGRESS: &str = ".candlepower.json";
 
 impl Learner {
     /// Opens the learner's `folder`, which need not exist yet.

@@ -96,14 +96,24 @@ pub fn bulk_copy(report: &Report) -> Option<&simt::Line> {
     lines.find(|line| line.form.starts_with("cp.async.bulk"))
 }
 
-/// Returns the first instruction whose costs no counter of a block has: bulk copies, what waits for an `mbarrier`, and accesses
-/// to another block of the cluster.
-pub fn uncounted(report: &Report) -> Option<&simt::Line> {
+/// Returns the first instruction whose costs `formula` does not count: bulk copies, what waits for an `mbarrier`, and accesses
+/// to another block of the cluster. No counter has the wavefronts of atomics, and none of barriers has the accesses by which
+/// warps can wait for each other without one.
+pub fn uncounted<'r>(formula: &str, report: &'r Report) -> Option<&'r simt::Line> {
+    let of_wavefronts = formula.contains("_wavefronts");
+    let of_barriers = formula.contains("op:bar.sync");
+    let orders = |part: &str| {
+        let all = ["acquire", "release", "relaxed", "acq_rel", "volatile"];
+        all.contains(&part)
+    };
     let is_uncounted = |line: &&simt::Line| {
         let mut begins = ["cp.async.bulk", "mbarrier", "mapa"].iter();
         let counts = &line.counts;
+        let is_atomic = counts.shared_atomic_requests + counts.global_atomic_requests > 0;
         begins.any(|begin| line.form.starts_with(begin))
             || counts.cluster_load_requests + counts.cluster_store_requests > 0
+            || of_wavefronts && counts.shared_atomic_requests > 0
+            || of_barriers && (is_atomic || line.form.split('.').any(orders))
     };
     report.lines.iter().find(is_uncounted)
 }
@@ -169,7 +179,7 @@ mod tests {
 
     #[test]
     fn costs_without_a_counter_are_found() {
-        let found = |form: &str, cluster_load_requests| {
+        let found_by = |formula: &str, form: &str, cluster_load_requests| {
             let counts = Counts {
                 cluster_load_requests,
                 ..Counts::default()
@@ -184,8 +194,9 @@ mod tests {
                 lines: vec![other, simt::Line { counts, ..line }],
                 ..Report::default()
             };
-            uncounted(&report).map(|line| line.form.clone())
+            uncounted(formula, &report).map(|line| line.form.clone())
         };
+        let found = |form, requests| found_by("flops", form, requests);
         for form in [
             "cp.async.bulk.commit_group",
             "mbarrier.try_wait.shared.b64",
@@ -202,6 +213,13 @@ mod tests {
         ] {
             assert_eq!(found(form, 0), None, "{form}");
         }
+        for form in ["ld.volatile.shared.u32", "ld.acquire.cta.shared.u32"] {
+            assert_eq!(
+                found_by("op:bar.sync / rows", form, 0).as_deref(),
+                Some(form)
+            );
+        }
+        assert_eq!(found_by("op:bar.sync / rows", "ld.shared.u32", 0), None);
     }
 
     #[test]

@@ -185,7 +185,8 @@ fn complain(message: impl std::fmt::Display, code: u8) -> ExitCode {
 }
 
 fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let words: Vec<&str> = text.split_whitespace().collect();
+    data::plain_line(&words.join(" ")).into_owned()
 }
 
 fn is_broken_pipe(cause: &(dyn StdError + 'static)) -> bool {
@@ -272,6 +273,7 @@ mod tests {
             backtrace: Box::new(backtrace),
         };
         assert_eq!(one_line(&plain(&error.into())), "two lines");
+        assert_eq!(one_line("a\u{1b}[2J\nb"), "a\\u{1b}[2J b");
     }
 
     #[test]

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use data::BadInput;
 
+use crate::own;
+
 /// Finds `path`, relative to the repository: in the current folder or one of its parents, otherwise in the
 /// repository that this program was built in.
 pub fn find(path: &str) -> Result<PathBuf, BadInput> {
@@ -41,8 +43,9 @@ pub struct Output {
 }
 
 impl Output {
-    /// Checks before any work that `path` can be written as a file in an existing folder. Devices and pipes, such as
-    /// `/dev/stdout`, are allowed.
+    /// Checks before any work that `path` can be written as a file in an existing folder, and that it is no file that a
+    /// person wrote: a source, or one of an exercise, of a learner or of a level. Devices and pipes, such as `/dev/stdout`,
+    /// are allowed.
     pub fn new(path: &Path) -> Result<Self, BadInput> {
         let bad = |expected, found| Err(BadInput::new(path.display(), expected, found));
         let output = Self {
@@ -59,6 +62,9 @@ impl Output {
         let is_folder = path.as_os_str() != path.components().as_path().as_os_str();
         if path.file_name().is_none() || is_folder || there.as_ref().is_ok_and(Metadata::is_dir) {
             return bad("the name of a file", "a folder");
+        }
+        if let Some(found) = of_a_person(path) {
+            return bad("another file than the inputs and a person's work", found);
         }
         // A link's file is replaced in its own folder.
         let named = path.canonicalize();
@@ -116,6 +122,44 @@ impl Output {
     }
 }
 
+/// Extensions of files that no program here writes as an output: sources and settings, and what is handed in.
+const WRITTEN: [&str; 11] = [
+    "rs", "ptx", "cu", "cuh", "toml", "lock", "md", "zip", "tar", "gz", "7z",
+];
+
+/// The kind of a file that no output may replace, because it holds a person's work.
+fn of_a_person(path: &Path) -> Option<&'static str> {
+    let target = target(path);
+    let (folder, name) = (target.parent()?, target.file_name()?.to_string_lossy());
+    let is = |known: &&str| name.eq_ignore_ascii_case(known);
+    let is_level = || {
+        ["src/ops.rs", "src/lib.rs"]
+            .iter()
+            .any(|file| folder.join(file).is_file())
+    };
+    // Even where it is not there yet: it would be read as one.
+    if is(&data::PROGRESS)
+        || [own::PROGRESS, own::HINTS, own::MEASURED].iter().any(is) && is_level()
+    {
+        return Some("a learner's progress");
+    }
+    let extension = target.extension().unwrap_or_default();
+    let mut around = target.ancestors().skip(1).take(2);
+    match () {
+        () if !target.is_file() => None,
+        () if WRITTEN
+            .iter()
+            .any(|known| extension.eq_ignore_ascii_case(known)) =>
+        {
+            Some("a text, or an archive")
+        }
+        () if around.any(|folder| folder.join("exercise.toml").is_file()) => {
+            Some("a file of an exercise")
+        }
+        () => None,
+    }
+}
+
 /// The file that `path` leads to, which need not exist, without links and `..`.
 fn target(path: &Path) -> PathBuf {
     data::end_of_links(path).unwrap_or_else(|| path.to_path_buf())
@@ -147,12 +191,66 @@ mod tests {
     #[test]
     fn an_output_is_no_input() -> anyhow::Result<()> {
         let folder = tempfile::tempdir()?;
-        let [path, again] = ["in.ptx", "./in.ptx"].map(|name| folder.path().join(name));
+        let [path, again] = ["in.npy", "./in.npy"].map(|name| folder.path().join(name));
         std::fs::write(&path, "an input")?;
         let output = Output::new(&again)?;
         let error = Output::distinct([&output], &[&path]).unwrap_err();
         let line = "expected another file than the inputs, found one of them";
         assert!(error.to_string().ends_with(line), "{error}");
+        Ok(())
+    }
+
+    #[test]
+    fn a_persons_work_is_no_output() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let path = |name: &str| folder.path().join(name);
+        for folder in ["level/src", "07-guard", "class"] {
+            std::fs::create_dir_all(path(folder))?;
+        }
+        let found = |name: &str| match Output::new(&path(name)) {
+            Ok(_) => String::new(),
+            Err(bad) => bad.found,
+        };
+        for name in [
+            "level/src/ops.rs",
+            "07-guard/exercise.toml",
+            "class/ada.PTX",
+            "07-guard/wrong.txt",
+            "a.json",
+        ] {
+            std::fs::write(path(name), "")?;
+        }
+        for name in [
+            "level/src/ops.rs",
+            "07-guard/exercise.toml",
+            "class/ada.PTX",
+            "07-guard/../class/ada.PTX",
+        ] {
+            assert_eq!(found(name), "a text, or an archive", "{name}");
+        }
+        for name in [
+            "class/.candlepower.json",
+            "level/progress.json",
+            "level/Hints.json",
+            "level/measured.json",
+        ] {
+            assert_eq!(found(name), "a learner's progress", "{name}");
+        }
+        assert_eq!(found("07-guard/wrong.txt"), "a file of an exercise");
+        for name in [
+            "a.json",
+            "progress.json",
+            "level/report.html",
+            "new.md",
+            "07-guard/new.json",
+        ] {
+            assert_eq!(found(name), "", "{name}");
+        }
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink(path("class/ada.PTX"), path("link.json"))?;
+            assert_eq!(found("link.json"), "a text, or an archive");
+        }
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use kernels::dispatch::{Facts, remarks};
 
 /// Prints `note: TEXT`. If this fails, nothing can be printed.
 pub fn note(text: impl Display) {
-    data::note(format_args!("note: {}", data::plain(&text.to_string())));
+    data::note(format_args!("note: {text}"));
 }
 
 /// Prints notes about the tables by which level 5 picks kernels on `device`.

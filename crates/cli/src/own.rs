@@ -14,9 +14,9 @@ use anyhow::Result;
 use levels::Name;
 
 pub use artifacts::{Artifacts, Program, cargo};
-pub use build::{Built, build};
+pub use build::{Built, build, limits};
 pub use errors::NotCompiled;
-pub use folder::{FOLDER, OwnLevel};
+pub use folder::{FOLDER, HINTS, MEASURED, OwnLevel, PROGRESS};
 pub use levels::register;
 
 use crate::progress::Waiting;

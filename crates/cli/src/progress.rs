@@ -68,7 +68,8 @@ fn hidden(steps: Option<usize>, template: &str, what: impl Into<Cow<'static, str
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
     }
-    bar.with_message(what)
+    let what: Cow<'static, str> = what.into();
+    bar.with_message(data::plain_line(&what).into_owned())
 }
 
 /// Shows `bar` after [`SILENT`].

@@ -22,8 +22,8 @@ pub const RETURN_SCALE: f32 = 4.0;
 /// also the maximum of the neighbours that are looked up for the features of the edges. Both take about 10 s.
 const MAX_WORK: usize = 3_000_000_000;
 
-/// Maximum number of features of all nodes, or of all edges: 1 GiB.
-const MAX_FEATURES: usize = 1 << 28;
+/// Maximum number of features of all nodes, or of all edges: 1 GiB. Also that of the elements of a tensor in a pass.
+pub const MAX_FEATURES: usize = 1 << 28;
 
 fn check_size(what: &str, rows: usize, width: usize) -> Result<(), BadInput> {
     if rows.saturating_mul(width) <= MAX_FEATURES {

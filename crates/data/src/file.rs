@@ -11,6 +11,9 @@ use crate::BadInput;
 /// Maximum bytes of a file that a person names, and of a pipe or a device: `/dev/zero` has no end.
 const MAX_STREAM: u64 = 1 << 28;
 
+/// Name of the file with a learner's progress, which is in the folder of their exercises.
+pub const PROGRESS: &str = ".candlepower.json";
+
 /// Reads a whole file that a person names, of at most 256 MiB. It may be a pipe or a device.
 ///
 /// # Errors

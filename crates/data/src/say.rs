@@ -1,10 +1,11 @@
-//! Text on stdout and stderr, without the panic of `println!` when the reader has closed the pipe.
+//! Text on stdout and stderr, without the panic of `println!` when the reader has closed the pipe, and [`plain`]: parts of it
+//! are from files, folders and submissions of others, and must not act on a terminal.
 
 use std::fmt::{Arguments, Display};
 use std::io::{self, Write};
 use std::path::Path;
 
-use crate::BadInput;
+use crate::{BadInput, plain};
 
 /// Prints a line to stdout. A reader that has closed the pipe, as `| head` does, is no error: the program goes on with
 /// its files and its exit code.
@@ -35,7 +36,8 @@ macro_rules! println {
 /// Implements [`print!`](crate::print) and [`println!`](crate::println).
 #[doc(hidden)]
 pub fn print_text(text: Arguments, end: &str) {
-    let written = write!(io::stdout().lock(), "{text}{end}");
+    let text = text.to_string();
+    let written = write!(io::stdout().lock(), "{}{end}", plain(&text));
     if let Err(e) = written.or_else(unless_closed) {
         panic!("failed printing to stdout: {e}");
     }
@@ -55,7 +57,8 @@ pub fn note(line: impl Display) {
 }
 
 fn print_line(out: &mut impl Write, line: impl Display) -> Result<(), BadInput> {
-    let written = writeln!(out, "{line}").and_then(|()| out.flush());
+    let line = line.to_string();
+    let written = writeln!(out, "{}", plain(&line)).and_then(|()| out.flush());
     written
         .or_else(unless_closed)
         .map_err(|e| BadInput::unwritable(Path::new("stdout"), &e))
@@ -70,6 +73,13 @@ mod tests {
         let (reader, mut writer) = io::pipe().unwrap();
         drop(reader);
         assert_eq!(print_line(&mut writer, "gone"), Ok(()));
+    }
+
+    #[test]
+    fn a_printed_name_does_not_act_on_a_terminal() {
+        let mut out = vec![];
+        print_line(&mut out, "\u{1b}]0;title\u{7}a\tb\nc").unwrap();
+        assert_eq!(out, b"\\u{1b}]0;title\\u{7}a\tb\nc\n");
     }
 
     #[cfg(target_os = "linux")]

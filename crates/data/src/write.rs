@@ -1,14 +1,17 @@
 //! Writing files: a file appears whole, or stays as it was.
 
-use std::fs::{File, Metadata, OpenOptions};
+mod stream;
+
+use std::fs::File;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use tempfile::TempDir;
 
 use crate::BadInput;
 use crate::bad_input::why;
+pub use stream::{end_of_links, is_stream};
 
 /// Writes `bytes` to `path` such that a reader sees the old file or the new one, and never a part of either.
 ///
@@ -120,47 +123,10 @@ fn remove_old_partials(folder: &Path) {
     }
 }
 
-/// Maximum number of links from one to the next, as on Linux.
-const MAX_LINKS: usize = 40;
-
-/// Whether `path` is written to where it is, and not replaced: a device, a pipe, what a process has open, such as
-/// `/dev/stdout` in front of a file, or a file without a name that a link leads to.
-pub fn is_stream(path: &Path) -> bool {
-    // `metadata` follows links, as `/dev/stdout` is one.
-    let there = path.metadata();
-    let is_other = |there: &Metadata| !there.is_file() && !there.is_dir();
-    let is_nameless = || path.is_symlink() && path.canonicalize().is_err();
-    end_of_links(path).is_some_and(|end| is_open(&end))
-        || there.is_ok_and(|there| is_other(&there) || is_nameless())
-}
-
-/// Whether a path without links is `/proc/PID/fd/N` or `/dev/fd/N`.
-fn is_open(path: &Path) -> bool {
-    let of_process = |folder: &Path| folder.starts_with("/proc") && folder.ends_with("fd");
-    path.parent()
-        .is_some_and(|folder| of_process(folder) || folder == Path::new("/dev/fd"))
-}
-
-/// The file that `path` leads to, which need not exist, without links and `..`; `None` if they have no end. The name of
-/// what a process has open is an end.
-pub fn end_of_links(path: &Path) -> Option<PathBuf> {
-    let mut path = path.to_path_buf();
-    for _ in 0..MAX_LINKS {
-        // A path of a name alone is in the current folder.
-        let folder = Path::new(".").join(path.parent()?).canonicalize().ok()?;
-        let named = folder.join(path.file_name()?);
-        match named.read_link() {
-            Ok(link) if !is_open(&named) => path = folder.join(link),
-            _ => return Some(named),
-        }
-    }
-    None
-}
-
 /// Errors are the system's, without a path.
 fn write(path: &Path, contents: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     if is_stream(path) {
-        return contents(&mut open_stream(path)?);
+        return contents(&mut stream::open(path)?);
     }
     let old = path.metadata().ok();
     // Windows may rename a file to an empty folder.
@@ -196,54 +162,6 @@ fn write(path: &Path, contents: impl FnOnce(&mut File) -> io::Result<()>) -> io:
     std::fs::rename(&closed, target)
 }
 
-/// Opens what [`is_stream`] names. A named pipe without a reader would wait for one for ever, so this refuses it. Text is
-/// added at the end of a regular file, and of this process's own stdout where it stands now.
-fn open_stream(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true);
-    let there = path.metadata()?;
-    if there.is_file() {
-        #[cfg(unix)]
-        if let Ok(Some(own)) = own_stdout(path) {
-            return Ok(own);
-        }
-        return options.append(true).open(path);
-    }
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
-        if there.file_type().is_fifo() {
-            let mut without_waiting = options.clone();
-            without_waiting.custom_flags(libc::O_NONBLOCK);
-            // It fails without a reader. With one, the second `open` does not wait either.
-            let _probe = without_waiting
-                .open(path)
-                .map_err(|e| match e.raw_os_error() {
-                    Some(libc::ENXIO) => io::Error::new(
-                        io::ErrorKind::InvalidInput,
-                        "expected a file, found a pipe that no program reads",
-                    ),
-                    _ => e,
-                })?;
-            return options.open(path);
-        }
-    }
-    options.open(path)
-}
-
-/// This process's stdout if `path` leads to it. Opened again, it would overwrite what is printed.
-#[cfg(unix)]
-fn own_stdout(path: &Path) -> io::Result<Option<File>> {
-    use std::os::fd::AsFd;
-
-    let own = Path::new("/dev/fd").canonicalize()?;
-    if end_of_links(path) != Some(own.join("1")) {
-        return Ok(None);
-    }
-    io::stdout().flush()?;
-    Ok(Some(io::stdout().as_fd().try_clone_to_owned()?.into()))
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -252,7 +170,7 @@ mod tests {
 
     use super::*;
 
-    fn names(folder: &TempDir) -> Vec<String> {
+    pub fn names(folder: &TempDir) -> Vec<String> {
         let name = |entry: io::Result<fs::DirEntry>| entry.unwrap().file_name();
         let entries = fs::read_dir(folder.path()).unwrap();
         let mut names: Vec<String> = entries
@@ -430,74 +348,6 @@ mod tests {
             assert_eq!(fs::read_to_string(&broken).unwrap(), "new");
             assert_eq!(names(&folder), ["broken", "link"]);
             assert_eq!(names(&elsewhere), ["file"]);
-        }
-
-        /// As `/dev/stdout` is, in front of a pipe.
-        #[cfg(target_os = "linux")]
-        #[test]
-        fn a_pipe_is_written_to() {
-            use std::os::fd::AsRawFd;
-
-            let folder = tempfile::tempdir().unwrap();
-            let link = folder.path().join("stdout");
-            let (reader, writer) = io::pipe().unwrap();
-            symlink(format!("/proc/self/fd/{}", writer.as_raw_fd()), &link).unwrap();
-            write_atomically(&link, "through").unwrap();
-            drop(writer);
-            assert_eq!(io::read_to_string(reader).unwrap(), "through");
-            assert!(link.is_symlink());
-        }
-
-        /// In front of a file, which has no name any more when the second text comes.
-        #[cfg(target_os = "linux")]
-        #[test]
-        fn stdout_is_written_to() {
-            const TEST: &str = "write::tests::unix::stdout_is_written_to";
-            if let Some(folder) = std::env::var_os("TEST_STDOUT") {
-                for text in ["1\n", "3\n"] {
-                    write_atomically(Path::new(&folder).join("stdout"), text).unwrap();
-                    io::stdout().write_all(b"2\n").unwrap();
-                    let _ = fs::remove_file(Path::new(&folder).join("out"));
-                }
-                return;
-            }
-            let folder = tempfile::tempdir().unwrap();
-            let [link, path] = ["stdout", "out"].map(|name| folder.path().join(name));
-            symlink("/proc/self/fd/1", link).unwrap();
-            let [out, read] = [File::create(&path), File::open(&path)].map(Result::unwrap);
-            let mut command = std::process::Command::new(std::env::current_exe().unwrap());
-            command.args(["--exact", "--nocapture", TEST]);
-            let status = command
-                .env("TEST_STDOUT", folder.path())
-                .stdout(out)
-                .status();
-            let text = io::read_to_string(read).unwrap();
-            assert!(
-                status.unwrap().success() && text.contains("1\n2\n3\n2\n"),
-                "{text}"
-            );
-            assert_eq!(names(&folder), ["stdout"]);
-        }
-
-        #[cfg(target_os = "linux")]
-        #[test]
-        fn a_pipe_without_a_reader_is_refused() {
-            let folder = tempfile::tempdir().unwrap();
-            let pipe = folder.path().join("pipe");
-            let made = std::process::Command::new("mkfifo").arg(&pipe).status();
-            assert!(made.unwrap().success());
-            let error = write_atomically(&pipe, "a").unwrap_err().to_string();
-            assert!(error.contains("a pipe that no program reads"), "{error}");
-            assert_eq!(names(&folder), ["pipe"]);
-        }
-
-        #[cfg(target_os = "linux")]
-        #[test]
-        fn a_device_stays_and_its_error_is_reported() {
-            let error = write_atomically("/dev/full", "a").unwrap_err();
-            assert_eq!(error.kind(), io::ErrorKind::StorageFull);
-            assert!(error.to_string().starts_with("cannot write `/dev/full`: "));
-            assert!(!Path::new("/dev/full").is_file());
         }
     }
 }

@@ -85,6 +85,16 @@ impl Limits {
         self
     }
 
+    /// The folder in which a program with these limits could read `path`, because the system or the caller needs that folder
+    /// there; `None` where it has no sandbox, and could read everything.
+    pub fn exposes(&self, path: &Path) -> Option<PathBuf> {
+        let path = path.canonicalize().ok()?;
+        let is_jailed = self.confined && crate::available().is_ok();
+        let system = crate::jail::system(self.processes > 0).map(Into::into);
+        let mut all = system.chain(self.readable.clone()).filter(|_| is_jailed);
+        all.find(|folder: &PathBuf| folder.canonicalize().is_ok_and(|f| path.starts_with(f)))
+    }
+
     /// Leaves files, the network and other processes within reach, for a program that its own author starts: only the
     /// limits hold.
     pub fn unconfined(mut self) -> Self {

@@ -47,7 +47,8 @@ const COMPILERS: [&str; 8] = [
     "/usr/local/libexec",
 ];
 
-fn system(compiles: bool) -> impl Iterator<Item = &'static str> {
+/// What every program may read; a compiler reads more.
+pub fn system(compiles: bool) -> impl Iterator<Item = &'static str> {
     let compilers = COMPILERS.iter().filter(move |_| compiles);
     LIBRARIES.iter().chain(compilers).copied()
 }

@@ -177,6 +177,9 @@ enum Command {
         /// Only exercises of this session of the syllabus
         #[arg(long, value_name = "N")]
         session: Option<u8>,
+        /// Only this exercise; may be given several times
+        #[arg(long, value_name = "EXERCISE")]
+        only: Vec<String>,
         /// Leave out the hints: the pages have none, and `hint` gives none
         #[arg(long)]
         no_hints: bool,
@@ -213,7 +216,7 @@ impl Command {
 /// An exercise.
 #[derive(Args)]
 struct Named {
-    /// Number or name of the exercise, or your file [default: the exercise you started last]
+    /// Number or name of the exercise, or your file [default: the one you started last; for `start` and `watch`, the next once it is solved]
     #[arg(value_name = "EXERCISE")]
     name: Option<String>,
 }
@@ -330,8 +333,9 @@ pub fn run(args: &ExercisesArgs) -> Result<bool> {
         Some(Command::Handout {
             to,
             session,
+            only,
             no_hints,
-        }) => teach::handout(exercises, to, *session, !no_hints),
+        }) => teach::handout(&exercises, to, *session, only, !no_hints),
         Some(Command::Grade(grade)) => teach::grade(&exercises, place, grade),
         Some(Command::Verdict {
             name,

@@ -18,7 +18,7 @@ mod sent;
 use std::error::Error;
 use std::fmt::Display;
 
-pub use allocated::{Counted, allocated, costs};
+pub use allocated::{Counted, MOST, allocated, costs};
 pub use calls::{Calls, serve};
 pub use candle_core;
 pub use candle_nn;

@@ -16,13 +16,14 @@ pub fn check(
     counted: &Counted,
 ) -> Result<Result<(), Failure>, BadInput> {
     let sizes = &exercise.spec.shapes.counted;
-    let mut uncounted = counted
+    let uncounted = |report| {
+        let mut limits = exercise.spec.limits.iter();
+        limits.find_map(|limit| metric::uncounted(&limit.of, report))
+    };
+    let mut all = counted
         .iter()
-        .filter_map(|(kernel, report)| Some((kernel, metric::uncounted(report)?)));
-    if let Some((kernel, line)) = uncounted
-        .next()
-        .filter(|_| !exercise.spec.limits.is_empty())
-    {
+        .filter_map(|(kernel, report)| Some((kernel, uncounted(report)?)));
+    if let Some((kernel, line)) = all.next() {
         let (_, place) = submission.place(line.line, line.source.as_ref());
         let what = format!(
             "{}: expected loads, stores and barriers of a block, which are counted, found `{}`",

@@ -23,13 +23,14 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use data::{BadInput, Temporary};
-use sandbox::Killed;
+use sandbox::{Killed, Limits};
 
 use super::{Failure, Outcome, Part};
 use crate::exercise::Exercise;
 use crate::printed::{last, printable};
 use compile::{Package, compile};
-pub use library::{KNOWN, libraries};
+pub use library::{KNOWN, Library, libraries};
+use toolchain::Toolchain;
 use trial::Trial;
 use unchanged::Unchanged;
 
@@ -72,6 +73,33 @@ impl Rustc {
             return Ok(Err(Failure::new(Part::Crash, path.display(), what)));
         }
         verdict(&trial, &package, self.limit)
+    }
+}
+
+/// Checks that no submission can read the folder of its class, because it lies in one that rustc reads for each of them.
+///
+/// # Errors
+/// It does.
+pub fn keeps_out(class: &Path, libraries: &[Library]) -> Result<(), BadInput> {
+    let libraries = libraries.iter().cloned();
+    // Without a compiler, each check says why.
+    let mut toolchains = libraries.filter_map(|library| Toolchain::of(library).ok());
+    toolchains.try_for_each(|toolchain| out_of_reach(class, &toolchain.limits()))
+}
+
+/// Checks that no program with `limits` can read the folder of a class.
+///
+/// # Errors
+/// It can.
+pub fn out_of_reach(class: &Path, limits: &Limits) -> Result<(), BadInput> {
+    match limits.exposes(class) {
+        Some(folder) => {
+            let expected =
+                "a folder that no submission can read, because students' files are in it";
+            let found = format!("it in {}, which each of them reads", folder.display());
+            Err(BadInput::new(class.display(), expected, found))
+        }
+        None => Ok(()),
     }
 }
 
@@ -140,20 +168,32 @@ fn ended_early(package: &Package, status: ExitStatus, panic: &str, printed: &str
     if let Some((place, why)) = place_of(panic, package) {
         return Failure::new(Part::Crash, place, why);
     }
+    let said = format!("{panic}\n{printed}");
+    if said.lines().any(is_out_of_memory) {
+        let what = format!("needs more than {MEMORY} GiB of memory, the limit of a submission");
+        return Failure::new(Part::Crash, path.display(), what);
+    }
     // Safe code does not reach memory that is not its own, except below its stack.
     let status = match status.to_string() {
         status if status.contains("SIGSEGV") => format!("{status}: a stack overflow"),
         status => status,
     };
-    let mut lines = [panic, printed].into_iter().flat_map(str::lines);
-    let what = match lines.find(|line| !line.trim().is_empty()) {
-        None => format!("ended before its check did ({status})"),
-        Some(line) => {
-            let line = without_number(line);
-            format!("ended before its check did ({status}): {line}")
-        }
+    let what = format!("ended before its check did ({status})");
+    let mut lines = said.lines().filter(|line| !line.trim().is_empty());
+    // In quotes, because it may be the submission's text.
+    let what = match lines.next() {
+        None => what,
+        Some(line) => format!("{what}; it printed: {:?}", without_number(line)),
     };
     Failure::new(Part::Crash, path.display(), what)
+}
+
+/// Memory of a submission, in GiB: `MOST` of `exercise`, whose allocator refuses more.
+const MEMORY: usize = 2;
+
+/// Whether the standard library says that an allocation was refused.
+fn is_out_of_memory(line: &str) -> bool {
+    line.starts_with("memory allocation of ") && line.ends_with(" bytes failed")
 }
 
 /// Removes the thread number, which changes between runs: `thread 'main' has …` for
@@ -195,13 +235,18 @@ fn new_folder(folder: &Path, name: &str) -> Result<std::path::PathBuf, BadInput>
 mod tests {
     use std::time::Duration;
 
-    use super::{Rustc, TO_COMPILE, trial, without_number};
+    use super::{MEMORY, Rustc, TO_COMPILE, trial, without_number};
 
     #[test]
     fn a_check_has_time_for_each_of_its_programs() {
         let (limit, cargo) = (Duration::from_secs(10), vec![]);
         let needed = TO_COMPILE + TO_COMPILE + limit + trial::TO_JUDGE;
         assert!(Rustc { limit, cargo }.longest() >= needed);
+    }
+
+    #[test]
+    fn the_limit_of_memory_is_that_of_the_allocator() {
+        assert_eq!(exercise::MOST, MEMORY << 30);
     }
 
     #[test]

@@ -17,7 +17,7 @@ type Problem = (usize, String);
 pub fn refused(text: &str, language: Language) -> Option<(usize, String)> {
     let lines: Vec<&str> = outside(text)
         .into_iter()
-        .map(|(_, line)| code(line))
+        .map(|(_, line)| code(line, language))
         .collect();
     let names: Vec<&str> = lines.iter().flat_map(|line| words(line)).collect();
     let mut found = regions(text).into_iter().filter_map(|region| {
@@ -207,7 +207,7 @@ impl<'a> Reader<'a> {
         if line.contains("/*") || line.contains('"') || line.contains('\r') {
             return self.problem("a comment or a text in a line that begins with `#`");
         }
-        let code = code(&line);
+        let code = code(&line, self.language);
         let word = words(code).next().unwrap_or_default();
         let about = code.trim_start().strip_prefix(word).unwrap_or_default();
         match word {

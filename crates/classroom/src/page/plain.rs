@@ -7,7 +7,7 @@ pub fn plain(markdown: &str) -> String {
     without_links(&shown)
 }
 
-/// Replaces links by their text.
+/// Replaces links by their text, which may go on in the next line.
 pub fn without_links(markdown: &str) -> String {
     let mut text = String::new();
     let mut rest = markdown;
@@ -16,7 +16,8 @@ pub fn without_links(markdown: &str) -> String {
         let parts = link
             .split_once("](")
             .and_then(|(name, to)| Some((name, to.split_once(')')?.1)));
-        match parts.filter(|(name, _)| !name.contains(['[', '\n'])) {
+        let is_name = |name: &str| !name.contains('[') && !name.contains("\n\n");
+        match parts.filter(|(name, _)| is_name(name)) {
             Some((name, after)) => {
                 text += name;
                 rest = after;
@@ -40,6 +41,8 @@ mod tests {
             plain("see [a b](c.md), `x[1]` and [y]"),
             "see a b, `x[1]` and [y]"
         );
+        assert_eq!(plain("see [level\n5](../a.md)."), "see level\n5.");
+        assert_eq!(plain("a [b\n\nc](d)"), "a [b\n\nc](d)");
     }
 
     #[test]

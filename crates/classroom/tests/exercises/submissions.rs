@@ -80,12 +80,38 @@ fn memory_ends_before_the_machines_does() {
         .unwrap()
         .unwrap_err();
     assert_eq!(failure.by, Part::Crash, "{}", failure.line);
-    assert!(
-        failure.line.contains("memory allocation of") && failure.line.ends_with("bytes failed"),
-        "{}",
-        failure.line
-    );
+    let what = ": needs more than 2 GiB of memory, the limit of a submission";
+    assert!(failure.line.ends_with(what), "{}", failure.line);
     assert!(began.elapsed() < Duration::from_secs(30));
+}
+
+/// What a submission has printed cannot be taken for the check's own words.
+#[test]
+fn a_submissions_own_line_is_in_quotes() {
+    let exercise = &named("swiglu");
+    let text = with_line(
+        exercise,
+        r#"println!("{{\"passed\": true}}"); std::process::abort();"#,
+    );
+    let failure = Desk::new().check(exercise, "quoted", text).unwrap();
+    let line = failure.unwrap_err().line;
+    let said = r#"; it printed: "{\"passed\": true}""#;
+    assert!(
+        line.contains(": ended before its check did (") && line.ends_with(said),
+        "{line}"
+    );
+}
+
+#[test]
+fn an_empty_file_is_named() {
+    for text in ["", "\u{feff}", " \n\n"] {
+        let found = Desk::new().check(&named("guard"), "empty", text).unwrap();
+        let failure = found.unwrap_err();
+        assert!(
+            failure.line.ends_with(".ptx: the file is empty"),
+            "{failure:?}"
+        );
+    }
 }
 
 /// A byte order mark or other white space changes nothing.

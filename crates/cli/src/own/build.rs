@@ -37,6 +37,19 @@ const LONGEST: Duration = Duration::from_secs(120);
 /// Limit of the compiler's address space in bytes.
 const MEMORY: u64 = 8 << 30;
 
+/// Limits of rustc, with what it reads for every level of somebody else.
+pub fn limits(artifacts: &Artifacts) -> Limits {
+    let limits = Limits::new(LONGEST)
+        .memory(MEMORY)
+        .file_size(4 << 30)
+        .open_files(4096)
+        .processes(64)
+        .output(16 << 20)
+        .readable(&artifacts.sysroot);
+    let folders = artifacts.folders();
+    folders.iter().fold(limits, Limits::readable)
+}
+
 /// Runs rustc, which writes to `folder` only; returns what went wrong.
 fn run(
     mut command: Command,
@@ -44,12 +57,7 @@ fn run(
     levels: &[OwnLevel],
     folder: &Path,
 ) -> Result<Result<(), Said>> {
-    let mut limits = Limits::new(LONGEST)
-        .memory(MEMORY)
-        .file_size(4 << 30)
-        .open_files(4096)
-        .processes(64)
-        .output(16 << 20);
+    let mut limits = limits(artifacts);
     // Where the compiler makes its temporary folder.
     command.current_dir(folder);
     if levels.iter().any(OwnLevel::is_confined) {
@@ -61,10 +69,7 @@ fn run(
         command.env_clear().envs(set).env("PATH", path);
         // The linker's temporary files.
         command.env("TMPDIR", folder);
-        limits = limits.readable(&artifacts.sysroot).writable(folder);
-        for folder in artifacts.folders() {
-            limits = limits.readable(folder);
-        }
+        limits = limits.writable(folder);
         for level in levels {
             limits = limits.readable(level.folder());
         }

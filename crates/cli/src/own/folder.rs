@@ -8,6 +8,13 @@ use levels::Name;
 /// Name of a learner's folder, which git ignores.
 pub const FOLDER: &str = "my-exercises";
 
+/// File of a level's crate with its milestones.
+pub const PROGRESS: &str = "progress.json";
+/// File with the numbers of hints that were shown.
+pub const HINTS: &str = "hints.json";
+/// File with the measurements of the last report.
+pub const MEASURED: &str = "measured.json";
+
 /// The crate of a learner's level.
 #[derive(Debug, Clone)]
 pub struct OwnLevel {

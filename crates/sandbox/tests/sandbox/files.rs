@@ -48,6 +48,24 @@ fn only_what_is_listed_is_read() {
 }
 
 #[test]
+fn a_folder_in_a_readable_one_is_exposed() {
+    if !is_available("folders that a submission reads") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let class = folder.path().join("class");
+    fs::create_dir(&class).unwrap();
+    assert_eq!(limits().exposes(&class), None);
+    let readable = limits().readable(folder.path());
+    assert_eq!(readable.exposes(&class).as_deref(), Some(folder.path()));
+    assert_eq!(readable.unconfined().exposes(&class), None);
+    let headers = Path::new("/usr/include");
+    assert_eq!(limits().exposes(headers), None);
+    let compiler = limits().processes(1).exposes(headers);
+    assert!(compiler.is_some() || !headers.exists());
+}
+
+#[test]
 fn only_one_folder_is_written() {
     if !is_available("files that a submission writes") {
         return;

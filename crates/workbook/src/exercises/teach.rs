@@ -26,21 +26,26 @@ const TO_START: Duration = Duration::from_secs(5);
 /// Address space that NVRTC, the simulator and this program share: a check needs a tenth.
 const TO_COMPILE_CUDA: u64 = 4 << 30;
 
-/// Writes the exercises of a session, or all, without their solutions.
+/// Writes the exercises of a session, those in `only`, or all, without their solutions.
 pub fn handout(
-    mut exercises: Vec<Exercise>,
+    all: &[Exercise],
     to: &Path,
     session: Option<u8>,
+    only: &[String],
     hints: bool,
 ) -> Result<bool> {
-    of_session(&mut exercises, session)?;
+    let mut exercises = chosen(all, session, only)?;
+    exercises.sort_by(|a, b| a.id.cmp(&b.id));
+    exercises.dedup_by(|a, b| a.id == b.id);
+    let is_other = |e: &&Exercise| exercises.iter().all(|one| one.id != e.id);
+    let others: Vec<String> = all.iter().filter(is_other).map(Exercise::file).collect();
     let (hints, and) = if hints {
         (Hints::Shown, "")
     } else {
         (Hints::Hidden, " and hints")
     };
     let lacking = record_costs(&mut exercises)?;
-    handouts::write(&exercises, to, hints)?;
+    handouts::write(&exercises, &others, to, hints)?;
     let (to, count) = (to.display(), exercises.len());
     if let [(first, bad), ..] = &lacking[..] {
         let ids: Vec<&str> = lacking.iter().map(|(id, _)| &**id).collect();
@@ -66,27 +71,26 @@ fn record_costs(exercises: &mut [Exercise]) -> Result<Vec<(String, BadInput)>> {
     Ok(lacking)
 }
 
-fn of_session(exercises: &mut Vec<Exercise>, session: Option<u8>) -> Result<()> {
-    let Some(session) = session else {
-        return Ok(());
-    };
-    let last = exercises.iter().map(|e| e.spec.session).max().unwrap_or(0);
-    exercises.retain(|e| e.spec.session == session);
-    if exercises.is_empty() {
-        Err(BadInput::new("--session", format!("1 to {last}"), session).into())
-    } else {
-        Ok(())
+/// Returns the exercises of a session or those in `only`; all without both.
+fn chosen(all: &[Exercise], session: Option<u8>, only: &[String]) -> Result<Vec<Exercise>> {
+    if !only.is_empty() {
+        let named = only.iter().map(|name| self::only(all, name, session));
+        return Ok(named.collect::<Result<_, _>>()?);
+    }
+    let mut exercises = all.to_vec();
+    exercises.retain(|e| session.is_none_or(|session| e.spec.session == session));
+    match session {
+        Some(session) if exercises.is_empty() => {
+            let last = all.iter().map(|e| e.spec.session).max().unwrap_or(0);
+            Err(BadInput::new("--session", format!("1 to {last}"), session).into())
+        }
+        _ => Ok(exercises),
     }
 }
 
 /// Returns the exercises to grade.
 fn wanted(all: &[Exercise], args: &GradeArgs) -> Result<Vec<Exercise>> {
-    let mut wanted = all.to_vec();
-    of_session(&mut wanted, args.session)?;
-    if !args.only.is_empty() {
-        let only = args.only.iter().map(|name| only(all, name, args.session));
-        wanted = only.collect::<Result<_, _>>()?;
-    }
+    let mut wanted = chosen(all, args.session, &args.only)?;
     wanted.retain(|e| e.spec.graded || !args.graded);
     if wanted.is_empty() {
         Err(BadInput::new("--graded", "a graded task among the exercises", "none").into())
@@ -113,26 +117,28 @@ fn only(all: &[Exercise], name: &str, session: Option<u8>) -> Result<Exercise, B
 
 /// Grades every submission in a separate process; returns whether all passed.
 pub fn grade(exercises: &[Exercise], place: &Place, args: &GradeArgs) -> Result<bool> {
-    let class = Class::read(&args.submissions, exercises)?;
+    let others = place.exercises.as_deref().map(handouts::others);
+    let others = others.transpose()?.unwrap_or_default();
+    let class = Class::read(&args.submissions, exercises, &others)?;
     let outputs = Outputs::new(args, &class)?;
     let wanted = wanted(exercises, args)?;
     safe(&wanted, args)?;
     // 32 bits, because some JSON readers have no larger integers.
     let seed = args.seed.unwrap_or_else(|| rand::random::<u32>().into());
+    let is_rust = |e: &Exercise| e.language == Language::Rust && class.has(e);
+    // Without it, each check says why.
+    let libraries = if wanted.iter().any(is_rust) {
+        check::libraries(&Program::Workbook.cargo()).ok()
+    } else {
+        None
+    };
+    check::keeps_out(&args.submissions, libraries.as_deref().unwrap_or_default())?;
     class.not_graded.iter().try_for_each(say)?;
     class.has_some(&args.submissions)?;
     say(format_args!(
         "seed {seed} (`--seed {seed}` repeats the grading with the same random numbers)"
     ))?;
-    let known = if wanted.iter().any(|e| e.language == Language::Rust) {
-        // Without it, each check says why.
-        let libraries = check::libraries(&Program::Workbook.cargo());
-        libraries
-            .ok()
-            .and_then(|all| serde_json::to_string(&all).ok())
-    } else {
-        None
-    };
+    let known = libraries.and_then(|all| serde_json::to_string(&all).ok());
     let known = known.as_deref();
     let check = |exercise: &Exercise, file: &Path| {
         in_a_process(exercise, file, place, args.limit, seed, known)
@@ -291,8 +297,8 @@ fn in_a_process(
         let last = ended.stdout.lines().last().unwrap_or_default();
         Ok(serde_json::from_str(last).unwrap_or_else(|_| {
             let what = format!(
-                "the check ended without a verdict ({status}) {}",
-                ended.stderr
+                "the check ended without a verdict ({status}); it printed: {:?}",
+                ended.stderr.trim()
             );
             Err::<(), _>(Failure::new(Part::Crash, file.display(), what)).into()
         }))

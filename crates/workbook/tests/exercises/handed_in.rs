@@ -53,6 +53,28 @@ fn files_that_look_like_a_submission_are_named() {
     assert_eq!(stdout.matches(": not graded: ").count(), 5, "{stdout}");
 }
 
+/// The student's folder comes first, then the first folder in it by name.
+#[test]
+fn second_files_and_those_of_other_sessions_are_named() {
+    let folder = Folder::new();
+    folder.run(&["handout", "two", "--session", "2"]).ended(0);
+    let sum = named("row-sum").solution.unwrap();
+    for place in ["ben", "ben/a", "cyd/b", "cyd/c"] {
+        folder.write(&format!("class/{place}/09-row-sum.ptx"), &sum);
+        folder.write(&format!("class/{place}/07-guard.ptx"), "");
+    }
+    let grade = || folder.run(&["--exercises", "two", "grade", "class", "--graded"]);
+    let expected = "\
+class/ben/a/09-row-sum.ptx: not graded: `class/ben/09-row-sum.ptx` is graded instead
+class/cyd/c/09-row-sum.ptx: not graded: `class/cyd/b/09-row-sum.ptx` is graded instead
+class: not graded: files that belong to other sessions: 4
+seed ";
+    let run = grade();
+    assert!(run.ended(0).starts_with(expected), "{}", run.stdout);
+    folder.write("two/others.json", "7");
+    grade().refused(&["two/others.json: expected names that `handout` wrote"]);
+}
+
 #[test]
 fn many_files_are_counted() {
     let folder = Folder::new();

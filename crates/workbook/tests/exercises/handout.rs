@@ -154,7 +154,24 @@ fn it_has_the_counters_to_compare_with() {
     }
 }
 
-/// A page lists the forbidden words.
+#[test]
+fn it_has_the_exercises_that_are_named() {
+    let folder = Folder::new();
+    let only = ["--only", "22", "--only", "guard"];
+    folder
+        .run(&[&["handout", "day"], &only[..]].concat())
+        .ended(0);
+    let listed = folder.run(&["--exercises", "day", "list"]);
+    let lines = listed.ended(0).lines();
+    let numbers: Vec<&str> = lines
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert_eq!(numbers, ["07", "22", "0"], "{}", listed.stdout);
+    let other = folder.run(&[&["handout", "one", "--session", "1"], &only[..]].concat());
+    other.refused(&["--only 22: expected an exercise of session 1"]);
+}
+
+/// A page lists the forbidden words, and has no link into the book.
 #[test]
 fn a_page_has_the_words_that_are_refused() {
     let folder = Folder::new();
@@ -164,6 +181,8 @@ fn a_page_has_the_words_that_are_refused() {
         let has_words = exercise.language != Language::Ptx;
         let words = "- Your regions contain none of the words `include`, ";
         assert_eq!(page.contains(words), has_words, "{}", exercise.id);
+        assert!(!page.contains("](../"), "{}", exercise.id);
+        assert!(page.contains(&exercise.starter), "{}", exercise.id);
     }
 }
 

@@ -51,7 +51,7 @@ fn no_output_is_a_submission() {
     let run = folder.run(&["grade", "class", "--json", &file]);
     run.refused(&[
         &file,
-        "expected another file than the inputs, found one of them",
+        "expected another file than the inputs and a person's work, found a text",
     ]);
     assert_eq!(folder.read(&file), solution);
 }

@@ -5,6 +5,8 @@ use std::fs;
 use classroom::Exercise;
 use serde_json::Value;
 
+#[cfg(target_os = "linux")]
+use crate::nvrtc::skip::skip;
 use crate::run::{Folder, changed, named};
 
 /// The solution of swiglu with a line inserted before its last one.
@@ -75,6 +77,52 @@ fn other_files_are_not_brought_in() {
             "{stdout}"
         );
     }
+}
+
+/// Nor does a handout.
+#[test]
+fn a_title_steers_nothing() {
+    let folder = Folder::new();
+    folder.run(&["handout", "out", "--session", "1"]).ended(0);
+    let spec = folder.path("out/1-candle/02-swiglu/exercise.toml");
+    let text = fs::read_to_string(&spec).unwrap();
+    let steering = text.replacen("title = \"", "title = \"\\u001b[2J", 1);
+    assert_ne!(text, steering);
+    fs::write(spec, steering).unwrap();
+    for args in [&["list"][..], &["start", "swiglu"]] {
+        let run = folder.run(&[&["--exercises", "out"], args].concat());
+        let stdout = run.ended(0);
+        assert!(
+            stdout.contains("\\u{1b}[2J") && !stdout.contains('\u{1b}'),
+            "{stdout:?}"
+        );
+    }
+}
+
+/// rustc reads the libraries for every submission.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_class_that_submissions_can_read_is_refused() {
+    let libraries = std::env::current_exe().unwrap();
+    let class = tempfile::tempdir_in(libraries.parent().unwrap()).unwrap();
+    let swiglu = named("swiglu");
+    fs::write(class.path().join(swiglu.file()), swiglu.solution.unwrap()).unwrap();
+    let (folder, class) = (Folder::new(), class.path().display().to_string());
+    let run = folder.run(&["grade", &class, "--only", "swiglu", "--unsandboxed"]);
+    if let Err(reason) = sandbox::available() {
+        return skip("a class that submissions can read", &reason.to_string());
+    }
+    run.ended(2);
+    let begin = format!("error: {class}: expected a folder that no submission can read, ");
+    let end = format!(
+        "found it in {}, which each",
+        libraries.parent().unwrap().display()
+    );
+    assert!(
+        run.stderr.starts_with(&begin) && run.stderr.contains(&end),
+        "{}",
+        run.stderr
+    );
 }
 
 /// Links to files or folders are reported and count as not handed in.

@@ -6,6 +6,8 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::fixture::{Learner, Ran};
+#[cfg(target_os = "linux")]
+use crate::nvrtc::skip::skip;
 use crate::solutions::{RMS_NORM, ptx};
 
 fn json(path: &Path) -> Value {
@@ -167,7 +169,7 @@ fn a_class_is_graded_whatever_its_submissions_do() {
     );
     write(
         "ada/my-exercises/levels/mine/hints.json",
-        "{\"linear correct\": 2}",
+        "{\"linear correct\": 2, \"linear steps\": 18446744073709551615, \"none\": 7}",
     );
     let mut faults = starter.clone();
     for (from, to, _) in FAULTS {
@@ -275,7 +277,7 @@ fn graded(ada: &Learner, ran: &Ran) {
             .unwrap()
             .ends_with("notes.txt")
     );
-    assert_eq!(of("ada")["grades"][0]["hints_used"], 2);
+    assert_eq!(of("ada")["grades"][0]["hints_used"], 2 + 3);
     let xml = fs::read_to_string(out.join("junit.xml")).unwrap();
     assert!(
         xml.contains("<testsuite name=\"cyd\"") && xml.contains("type=\"compile\""),
@@ -330,6 +332,26 @@ fn a_method_of_the_starter_has_no_time_and_says_why() {
         lines.contains(&&*format!("src/ops.rs:43: linear{why}")),
         "{lines:?}"
     );
+}
+
+/// rustc reads the libraries for every level.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_class_that_levels_can_read_is_refused() {
+    if let Err(reason) = sandbox::available() {
+        return skip("a class that levels can read", &reason.to_string());
+    }
+    let learner = Learner::new();
+    let program = std::env::current_exe().unwrap();
+    let libraries = program.parent().unwrap();
+    let class = tempfile::tempdir_in(libraries).unwrap();
+    fs::write(class.path().join("ada.rs"), "").unwrap();
+    let class = class.path().display().to_string();
+    let found = format!("found it in {}, which", libraries.display());
+    learner
+        .run(&["exercises", "level", "grade", &class])
+        .refused(&[": expected a folder that no submission can read", &found]);
+    assert!(!learner.folder().join("level-grades").exists());
 }
 
 #[test]

@@ -303,3 +303,35 @@ fn a_watch_times_the_method_that_was_edited() {
         watch.pass()
     );
 }
+
+/// Numbers and texts in the files of a level, which may come from somebody else.
+#[test]
+fn files_of_a_level_say_nothing_impossible() {
+    let learner = Learner::new();
+    let hint = || learner.run(&["exercises", "level", "hint", "mine", "linear"]);
+    let first = hint();
+    let key = fs::read_to_string(learner.file("hints.json")).unwrap();
+    let many = key.replace('1', &u64::MAX.to_string());
+    fs::write(learner.file("hints.json"), many).unwrap();
+    let last = hint();
+    assert!(first.code == 0 && last.code == 0, "{last:?}");
+    assert!(
+        last.stdout.ends_with("No more hints; the last was 3.\n"),
+        "{last:?}"
+    );
+    fs::write(learner.file("hints.json"), key.replace('1', "-1")).unwrap();
+    hint().refused(&["levels/mine/hints.json: invalid value: integer `-1`"]);
+    fs::write(learner.file("hints.json"), "{}").unwrap();
+    let state = r#"{"linear correct": {"passed": false, "line": "\u001b[2J"}, "none": {"passed": true, "line": ""}}"#;
+    fs::write(learner.file("progress.json"), state).unwrap();
+    let check = learner.run(&["exercises", "level", "check", "mine", "embedding"]);
+    let kept = fs::read_to_string(learner.file("progress.json")).unwrap();
+    assert!(
+        check.code == 0 && !check.stdout.contains('\u{1b}'),
+        "{check:?}"
+    );
+    assert!(
+        kept.contains("linear correct") && !kept.contains("none"),
+        "{kept}"
+    );
+}

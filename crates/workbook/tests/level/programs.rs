@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use crate::fixture::{Learner, Ran};
 use crate::nvrtc;
@@ -289,6 +290,40 @@ fn a_level_that_is_not_there_is_named() {
     learner.run(&elsewhere).refused(&["elsewhere/levels/mine"]);
     let levels = learner.file("..").read_dir().unwrap();
     assert_eq!(levels.count(), 1, "nothing is written");
+}
+
+/// The crate is there, and not compiled yet, when the first command is killed.
+#[test]
+fn a_level_whose_command_was_killed_is_made_by_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    let new = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_workbook"));
+        command.args(["exercises", "level", "new", "mine"]);
+        command.current_dir(folder.path());
+        command
+    };
+    let level = folder.path().join("my-exercises/levels/mine");
+    let mut first = new().stdout(Stdio::null()).spawn().unwrap();
+    while !level.exists() {
+        assert!(first.try_wait().unwrap().is_none(), "it ended");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    first.kill().unwrap();
+    first.wait().unwrap();
+    let again = Ran::from(new().output().unwrap());
+    assert!(
+        again.code == 0 && again.stdout.contains("is level 1 now"),
+        "{again:?}"
+    );
+    let left = level.read_dir().unwrap();
+    let names: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names.len(), 4, "{names:?}");
+    // Made now, or changed before it was: it stays as it is.
+    Ran::from(new().output().unwrap()).refused(&["levels/mine: expected a new folder"]);
+    for file in [".candlepower-unfinished", "src/ops.rs"] {
+        fs::write(level.join(file), "").unwrap();
+    }
+    Ran::from(new().output().unwrap()).refused(&["levels/mine: expected a new folder"]);
 }
 
 #[cfg(target_os = "linux")]

@@ -1,7 +1,7 @@
 //! Skips tests on a machine without NVRTC. Two test programs include this file with `#[path]`.
 
 #[path = "../../../../tests/src/skip.rs"]
-mod skip;
+pub mod skip;
 
 use std::env;
 

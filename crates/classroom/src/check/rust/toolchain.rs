@@ -48,26 +48,34 @@ impl Toolchain {
         rustc.arg("--extern");
         rustc.arg(format!("exercise={}", self.library.file.display()));
         rustc.arg("--out-dir").arg(out);
+        for folder in &self.library.folders {
+            rustc.arg("-L");
+            rustc.arg(format!("dependency={}", folder.display()));
+        }
+        for path in &self.library.native {
+            rustc.arg("-L").arg(path);
+        }
+        (rustc, self.limits().writable(out))
+    }
+
+    /// The limits of rustc, with the folders that it reads for every submission.
+    pub fn limits(&self) -> Limits {
         let mut limits = Limits::new(TO_COMPILE)
             .memory(TO_COMPILE_IN)
             .processes(64)
             .file_size(1 << 30)
-            .readable(&self.sysroot)
-            .writable(out);
+            .readable(&self.sysroot);
         for folder in &self.library.folders {
-            rustc.arg("-L");
-            rustc.arg(format!("dependency={}", folder.display()));
             limits = limits.readable(folder);
         }
         for path in &self.library.native {
-            rustc.arg("-L").arg(path);
             // `KIND=PATH`
             let path = path.split_once('=').map_or(&**path, |(_, path)| path);
             if Path::new(path).is_dir() {
                 limits = limits.readable(path);
             }
         }
-        (rustc, limits)
+        limits
     }
 }
 

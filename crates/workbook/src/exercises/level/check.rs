@@ -85,6 +85,15 @@ pub fn place(level: &OwnLevel, method: &str) -> String {
     format!("{}{line}: {method}", file.display())
 }
 
+/// Toolkits and headers that compile a kernel in CUDA C++.
+pub fn for_kernels() -> impl Iterator<Item = PathBuf> {
+    let toolkits = toolkit::named().map(|(_, root)| root).into_iter();
+    let system = Some(toolkit::SYSTEM.into());
+    let all = toolkits.chain(system).chain(toolkit::own());
+    let all = all.chain(files::find("kernels/src").ok());
+    all.filter(|path| path.is_dir())
+}
+
 /// Kernels that a method's calls launch at most.
 const MOST: usize = 100;
 
@@ -244,15 +253,7 @@ impl<'l> Checker<'l> {
                 .readable(self.level.folder())
                 .writable(self.folder.path())
                 .file_size(1 << 26);
-            // Toolkits and headers that compile a kernel in CUDA C++.
-            let toolkits = toolkit::named().map(|(_, root)| root).into_iter();
-            let headers = files::find("kernels/src").ok();
-            let system = Some(toolkit::SYSTEM.into());
-            for path in toolkits.chain(system).chain(toolkit::own()).chain(headers) {
-                if path.is_dir() {
-                    limits = limits.readable(path);
-                }
-            }
+            limits = for_kernels().fold(limits, Limits::readable);
         } else {
             limits = limits.unconfined();
         }

@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use candle_core::{DType, Device, Tensor};
+use data::BadInput;
 use kernels::launch::{Sequence, noted, repeatable};
 use kernels::output::poisoned;
 use levels::{Level, Name};
@@ -337,20 +338,15 @@ fn summary(levels: &[u8], spreads: &[Spread]) -> Times {
 /// Maximum bytes of a file that a child writes; those of a right method are below 2 MB.
 const LARGEST: u64 = 1 << 24;
 
-/// Reads what a child wrote, which may be anything.
-pub fn read<T: for<'de> Deserialize<'de>>(out: &Path) -> Result<T> {
-    let found = std::fs::symlink_metadata(out).with_context(|| format!("{}", out.display()))?;
-    if !found.is_file() || found.len() > LARGEST {
-        bail!(
-            "{}: expected a file of at most {LARGEST} bytes",
-            out.display()
-        );
+/// Reads what a child or another person wrote, which may be anything.
+pub fn read<T: for<'de> Deserialize<'de>>(out: &Path) -> Result<T, BadInput> {
+    let found = std::fs::symlink_metadata(out).map_err(|e| BadInput::unreadable(out, &e))?;
+    if !found.is_file() {
+        return Err(BadInput::new(out.display(), "a file", "something else"));
     }
-    let bytes = std::fs::read(out).with_context(|| format!("{}", out.display()))?;
-    match serde_json::from_slice(&bytes) {
-        Ok(read) => Ok(read),
-        Err(error) => bail!("{}: {error}", out.display()),
-    }
+    let bytes = data::read_file(out, LARGEST)?;
+    let bad = |error| BadInput::new(out.display(), "", error);
+    serde_json::from_slice(&bytes).map_err(bad)
 }
 
 #[cfg(test)]

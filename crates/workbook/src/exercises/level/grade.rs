@@ -10,17 +10,19 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use classroom::check::out_of_reach;
 use classroom::class::NotGraded;
 use classroom::grade::{Grade, Grades, Verdict};
 use classroom::junit::junit;
 use classroom::printable;
-use cli::own::{Artifacts, OwnLevel, Program};
+use cli::own::{self, Artifacts, OwnLevel, Program};
 use cli::progress::Progress;
 use data::{BadInput, Temporary, say};
+use sandbox::Limits;
 use serde::Serialize;
 
 use self::class::{Class, NAME, Submission};
-use super::check::place;
+use super::check::{for_kernels, place};
 use super::milestones::{self, Milestones, TIMED};
 use super::report::{Method, methods};
 use super::rung::{Checks, Options, Rung};
@@ -97,6 +99,9 @@ pub fn grade(grading: &Grading) -> Result<bool> {
             BadInput::new(format!("--out {}", grading.out.display()), expected, found).into(),
         );
     }
+    let artifacts = Artifacts::of(Program::Workbook)?;
+    let limits = for_kernels().fold(own::limits(&artifacts), Limits::readable);
+    out_of_reach(&grading.submissions, &limits)?;
     data::writable_folder(&grading.out)?;
     let students = grading.out.join("students");
     data::writable_folder(&students)?;
@@ -110,7 +115,6 @@ pub fn grade(grading: &Grading) -> Result<bool> {
     say(format_args!(
         "seed {seed} (`--seed {seed}` repeats the grading with the same random numbers)"
     ))?;
-    let artifacts = Artifacts::of(Program::Workbook)?;
     let progress = Progress::new("grading levels", class.submissions.len());
     let mut all = vec![];
     for (i, submission) in class.submissions.iter().enumerate() {
@@ -213,7 +217,7 @@ fn of_one(
             },
             seed: options.seed,
             seconds: seconds / milestones.all().count() as f64,
-            hints_used: submission.hints_used(),
+            hints_used: submission.hints_used(&milestones),
             first_prediction: None,
         });
     }

@@ -24,7 +24,11 @@ const FILES: [(&str, &str); 3] = [
 /// Ends a manifest of a crate that the command `hint` gives no hints for.
 const NO_HINTS: &str = "\n[package.metadata.candlepower]\nhints = false\n";
 
-/// Writes the crate of the level `name` below the learner's folder `dir`, and compiles it. A failure leaves no crate.
+/// File in a crate that has not been compiled yet, because `new` runs or was ended.
+const UNFINISHED: &str = ".candlepower-unfinished";
+
+/// Writes the crate of the level `name` below the learner's folder `dir`, and compiles it. A failure leaves no crate. If it
+/// is ended before, the next call goes on with the crate.
 pub fn new(name: &str, dir: &Path) -> Result<bool> {
     let folder = dir.join("levels").join(name);
     write(name, &folder)?;
@@ -33,6 +37,8 @@ pub fn new(name: &str, dir: &Path) -> Result<bool> {
         let _ = fs::remove_dir_all(&folder);
         return Err(error);
     }
+    let finished = fs::remove_file(folder.join(UNFINISHED));
+    finished.map_err(|e| BadInput::unwritable(&folder, &e))?;
     data::println!(
         "{} is level 1 now: every method delegates to it.",
         folder.display()
@@ -74,20 +80,38 @@ fn write(name: &str, folder: &Path) -> Result<()> {
         let expected = "a path in UTF-8 (rustc takes no other)";
         return Err(BadInput::new("--dir", expected, folder.display()).into());
     }
+    let root = root()?;
+    let root_text = root.display().to_string().replace('\\', "/");
+    if is_unfinished(name, folder, &root_text) {
+        return Ok(());
+    }
     if folder.exists() {
         let expected = "a new folder (remove it to begin again)";
         return Err(BadInput::new(folder.display(), expected, "one that exists").into());
     }
-    let root = root()?;
-    let root_text = root.display().to_string().replace('\\', "/");
     // The same versions of all dependencies, so that nothing is fetched.
     let lock = data::read(&root.join("Cargo.lock"))?;
     let parent = folder.parent().unwrap_or(folder);
     fs::create_dir_all(parent).map_err(|e| BadInput::unwritable(parent, &e))?;
     Ok(new_folder(folder, |whole| {
         write_files(name, whole, &root_text, true)?;
-        fs::write(whole.join("Cargo.lock"), &lock)
+        fs::write(whole.join("Cargo.lock"), &lock)?;
+        fs::write(whole.join(UNFINISHED), "")
     })?)
+}
+
+/// Whether a call of `new` that was ended has written the crate in `folder`, and its files are as they were.
+fn is_unfinished(name: &str, folder: &Path, root: &str) -> bool {
+    let is_as_written = |(file, text): (&str, &str)| {
+        let found = data::read_text_file(&folder.join(file), 1 << 20);
+        found.is_ok_and(|found| found == filled(text, name, root))
+    };
+    folder.join(UNFINISHED).is_file() && FILES.into_iter().all(is_as_written)
+}
+
+/// A template with the names of the level and of the workspace's folder.
+fn filled(text: &str, name: &str, root: &str) -> String {
+    text.replace("NAME", name).replace("ROOT", root)
 }
 
 /// The workspace's folder.
@@ -103,7 +127,7 @@ pub fn write_files(name: &str, folder: &Path, root: &str, hints: bool) -> io::Re
     for (file, text) in FILES {
         let path = folder.join(file);
         fs::create_dir_all(path.parent().unwrap_or(folder))?;
-        let mut text = text.replace("NAME", name).replace("ROOT", root);
+        let mut text = filled(text, name, root);
         if file == "Cargo.toml" && !hints {
             text += NO_HINTS;
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::Result;
-use cli::own::OwnLevel;
+use cli::own::{self, OwnLevel};
 use data::BadInput;
 use models::trace::profile::NOISY;
 
@@ -208,8 +208,8 @@ pub fn hint(level: OwnLevel, method: Option<&str>) -> Result<bool> {
         data::println!("All of its milestones are reached that this machine can measure.");
         return Ok(true);
     };
-    let file = checked.level.folder().join("hints.json");
-    let mut shown: BTreeMap<String, usize> = if file.is_file() {
+    let file = checked.level.folder().join(own::HINTS);
+    let mut shown: BTreeMap<String, usize> = if data::is_regular(&file)? {
         child::read(&file)?
     } else {
         BTreeMap::new()
@@ -221,7 +221,7 @@ pub fn hint(level: OwnLevel, method: Option<&str>) -> Result<bool> {
         hints.splice(hints.len() - 1.., [other]);
     }
     let is_last = *count >= hints.len();
-    *count = (*count + 1).min(hints.len());
+    *count = count.saturating_add(1).min(hints.len());
     data::println!("{}", next.task);
     let so_far = hints.iter().take(*count);
     (1..)

@@ -111,13 +111,16 @@ fn gained(milestones: &Milestones, before: &Progress, now: &Progress) -> Vec<Gai
     .collect()
 }
 
-/// The progress in a file; none if there is no file.
+/// The progress in a file, of the milestones that exist; none if there is no file.
 fn read(file: &Path) -> Result<Progress> {
-    if file.is_file() {
-        Ok(child::read(file)?)
-    } else {
-        Ok(Progress::new())
+    if !data::is_regular(file)? {
+        return Ok(Progress::new());
     }
+    let mut read: Progress = child::read(file)?;
+    let milestones = Milestones::read()?;
+    let keys: BTreeSet<String> = milestones.all().map(|m| m.key()).collect();
+    read.retain(|key, _| keys.contains(key));
+    Ok(read)
 }
 
 /// Replaces the progress of `methods` in a file as it is now.
@@ -169,7 +172,7 @@ impl Rung {
 
     /// File of the progress.
     fn file(&self) -> PathBuf {
-        self.level.folder().join("progress.json")
+        self.level.folder().join(own::PROGRESS)
     }
 
     /// The progress of earlier checks.

@@ -50,14 +50,16 @@ fn kernels(graded: &Graded) -> Vec<&Method> {
 pub fn board(all: &[Graded], timed: bool) -> Vec<Table> {
     let mut ranked: Vec<&Graded> = all.iter().collect();
     let cost = |graded: &Graded| traffic(&kernels(graded)).unwrap_or(f64::INFINITY);
-    ranked.sort_by(|a, b| {
+    let by_result = |a: &Graded, b: &Graded| {
         let by_steps = steps(a).total_cmp(&steps(b));
         (b.reached.cmp(&a.reached))
             .then(by_steps)
             .then(cost(a).total_cmp(&cost(b)))
-            .then(a.student.cmp(&b.student))
-    });
-    let line = |(rank, graded): (usize, &&Graded)| {
+    };
+    ranked.sort_by(|a, b| by_result(a, b).then(a.student.cmp(&b.student)));
+    let line = |graded: &&Graded| {
+        let better = ranked.iter().filter(|one| by_result(one, graded).is_lt());
+        let rank = 1 + better.count();
         let right = graded
             .methods
             .iter()
@@ -95,7 +97,7 @@ pub fn board(all: &[Graded], timed: bool) -> Vec<Table> {
             "steps",
             "traffic",
         ],
-        lines: (1..).zip(&ranked).map(line).collect(),
+        lines: ranked.iter().map(line).collect(),
     };
     let costs = by_cost(all);
     let mut tables = vec![by_milestone];
@@ -214,6 +216,15 @@ mod tests {
     }
 
     #[test]
+    fn equal_results_have_equal_ranks() {
+        let all = [("gus", 2), ("bob", 3), ("ada", 2), ("cyd", 1)];
+        let all = all.map(|(student, reached)| graded(student, reached, 2, Some(1100)));
+        let lines = &board(&all, false)[0].lines;
+        let ranks: Vec<String> = lines.iter().map(|line| line[..2].join(" ")).collect();
+        assert_eq!(ranks, ["bob 1", "ada 2", "gus 2", "cyd 4"]);
+    }
+
+    #[test]
     fn milestones_rank_then_steps_then_traffic() {
         let refused = Graded {
             refused: Some("src/ops.rs:1: error".into()),
@@ -235,6 +246,7 @@ mod tests {
             table.lines.iter().map(|line| line[i].clone()).collect()
         };
         assert_eq!(column(ranks, 0), ["ada|x", "bob", "cyd", "dan", "eve"]);
+        assert_eq!(column(ranks, 1), ["1", "2", "3", "4", "5"]);
         assert_eq!(column(ranks, 4), ["100%", "25%", "50%", "50%", "–"]);
         assert_eq!(column(ranks, 5), ["–", "–", "1.10×", "1.50×", "–"]);
         assert_eq!(column(costs, 1), ["cyd", "dan"]);

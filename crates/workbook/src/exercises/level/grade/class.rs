@@ -1,13 +1,16 @@
 //! Submissions of a class: crates, or single files that complete a starter.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use classroom::class::{Entries, NotGraded, distinct};
 use classroom::printable;
+use cli::own;
 use data::BadInput;
 
-use super::super::new;
+use super::super::milestones::{Milestone, Milestones};
+use super::super::{child, new};
 use super::copied::{LARGEST, copy, copy_crate};
 
 /// Name of the crate of every submission while it is graded.
@@ -132,15 +135,15 @@ impl Submission {
     }
 
     /// Number of hints that the student asked for, if the crate has the file.
-    pub fn hints_used(&self) -> Option<usize> {
+    pub fn hints_used(&self, milestones: &Milestones) -> Option<usize> {
         let What::Crate(folder) = &self.what else {
             return None;
         };
-        let file = folder.join("hints.json");
+        let file = folder.join(own::HINTS);
         let is_small = fs::symlink_metadata(&file).is_ok_and(|m| m.is_file() && m.len() < LARGEST);
-        let shown: std::collections::BTreeMap<String, usize> =
-            is_small.then(|| super::super::child::read(&file).ok())??;
-        Some(shown.values().fold(0, |sum, n| sum.saturating_add(*n)))
+        let shown: BTreeMap<String, usize> = is_small.then(|| child::read(&file).ok())??;
+        let used = |m: Milestone| shown.get(&m.key()).map_or(0, |n| *n.min(&m.hints.len()));
+        Some(milestones.all().map(used).sum())
     }
 }
 

@@ -8,7 +8,7 @@ use benches::{limits, machine};
 use candle_core::{DType, Device};
 use classroom::printable;
 use cli::device::Choice;
-use cli::own::Built;
+use cli::own::{self, Built};
 use cli::progress::Waiting;
 use levels::Name;
 use models::trace::profile::Limits;
@@ -86,7 +86,7 @@ impl Measured {
         let folder = rung.level.folder();
         let texts = Texts::read(folder)?.hash();
         let here = here()?;
-        let file = folder.join("measured.json");
+        let file = folder.join(own::MEASURED);
         if !again
             && file.is_file()
             && let Ok(kept) = child::read::<Self>(&file)
