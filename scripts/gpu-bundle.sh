@@ -16,7 +16,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-out=$(realpath -m "${1:-.bundle}")
+case $#${1:-} in
+  0 | 1[!-]*) ;;
+  *) echo "scripts/gpu-bundle.sh: expected [FOLDER], found '$*'" >&2; exit 2 ;;
+esac
+out=$(realpath -m -- "${1:-.bundle}")
 limit=30000000
 [ -e .cuda/complete ] || scripts/cuda-toolkit.sh >/dev/null
 eval "$(scripts/cuda-toolkit.sh --env)"

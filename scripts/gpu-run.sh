@@ -18,21 +18,27 @@
 set -euo pipefail
 case ${1:-} in
   test | sanitize | bench | counters | workbook) ;;
-  measure) [ $# -gt 1 ] || { echo "run.sh measure: expected a folder, found nothing" >&2; exit 2; } ;;
+  measure) case ${2:-} in '' | -*) echo "run.sh measure: expected a folder, found '${2:-}'" >&2; exit 2 ;; esac ;;
   *) echo "run.sh: expected test, sanitize, bench, counters, measure or workbook, found '${1:-}'" >&2; exit 2 ;;
 esac
 here=$(cd "$(dirname "$0")" && pwd)
-work=$(realpath -m "${CANDLEPOWER_WORK:-${XDG_CACHE_HOME:-$HOME/.cache}}/candlepower-bundle")
+work=${CANDLEPOWER_WORK:-${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}}
+no_folder() { echo "run.sh: expected a folder that can be written to in CANDLEPOWER_WORK, found '$work'" >&2; exit 2; }
+case $work in '' | -*) no_folder ;; esac
+work=$(realpath -m -- "$work/candlepower-bundle")
 
 if [ ! -e "$work/commit" ] || [ "$here/bundle.tar.xz" -nt "$work/commit" ]; then
   if [ ! -e "$work/commit" ] && [ -n "$(ls -A "$work" 2>/dev/null)" ]; then
     echo "$work: expected a bundle or no files, found others" >&2
     exit 2
   fi
-  mkdir -p "$(dirname "$work")"
-  new=$(mktemp -d "$work.XXXXXX")
+  mkdir -p "$(dirname "$work")" 2>/dev/null || no_folder
+  new=$(mktemp -d "$work.XXXXXX" 2>/dev/null) || no_folder
   trap 'rm -rf "$new"' EXIT
-  tar -C "$new" -xJf "$here/bundle.tar.xz"
+  said=$(tar -C "$new" -xJf "$here/bundle.tar.xz" 2>&1) || {
+    echo "$here/bundle.tar.xz: expected what scripts/gpu-bundle.sh writes, found: ${said%%$'\n'*}" >&2
+    exit 2
+  }
   chmod 755 "$new"
   touch "$new/commit"
   rm -rf "$work"
@@ -120,7 +126,7 @@ case $what in
     rm -f "$matched"
     exit $failed ;;
   measure)
-    out=$(cd "$from" && realpath -m "$1")
+    out=$(cd "$from" && realpath -m -- "$1")
     parts=("${@:2}")
     if [ ${#parts[@]} = 0 ]; then
       parts=(compare-tiny compare-base compare-readme,s16 compare-smollm-135m,b16 compare-llama-1b ops-f32 ops-bf16 small sweep ablation worklog bench)
@@ -128,9 +134,11 @@ case $what in
     device=(--device "${CANDLEPOWER_DEVICE:-cuda}")
     peers=("${device[@]}" --peers "${CANDLEPOWER_PYTHON:-python3}")
     side_by_side=("${peers[@]}" --peer-processes "$(nproc)")
-    look_up() { # PART: what runs it, and where that leaves its figures
+    look_up() { # PART: what runs it, where that leaves its figures, and its file in OUT
       local of=${1#*-}
+      file=${1//\//-} # the filter of a bench may have slashes
       case $1 in
+        *..*) echo "run.sh measure: expected a part without '..', found '$1'" >&2; exit 2 ;;
         # Its weights take 2.5 GB in each process of a peer.
         compare-llama-1b) run=(workbook compare --preset llama-1b --dtype bf16 "${peers[@]}" --peer-processes 4) figures=compare ;;
         compare-?*) run=(workbook compare --preset ${of//,/ } --dtype f32 bf16 "${side_by_side[@]}") figures=compare ;;
@@ -152,12 +160,12 @@ case $what in
     for part in "${parts[@]}"; do
       look_up "$part"
       figures=target/workbook/$figures.json
-      rm -f "$figures" "$out/$part.json"
+      rm -f "$figures" "$out/$file.json"
       begun=$SECONDS
-      if "bin/${run[0]}" "${run[@]:1}" >"$out/$part.log" 2>&1 && cp "$figures" "$out/$part.json"; then
+      if "bin/${run[0]}" "${run[@]:1}" >"$out/$file.log" 2>&1 && cp "$figures" "$out/$file.json"; then
         echo "$part: $((SECONDS - begun)) s"
       else
-        echo "$part: failed, see $out/$part.log"
+        echo "$part: failed, see $out/$file.log"
         failed=1
       fi
     done

@@ -13,14 +13,24 @@
 # below kernels/generated are not indented: tabs were half a megabyte there, and labels begin with `$L` in place of `$L__BB`. In
 # the other texts there, other blanks go, too, and in those above 600,000 bytes the ones after commas.
 set -euo pipefail
+if [ "${1:-}" = --help ]; then sed -n '2,6s/^# \{0,1\}//p' "$0"; exit; fi
 cd "$(dirname "$0")/.."
 export LC_ALL=C
 
+root=$(pwd -P)
 check=
 if [ "${1:-}" = --check ]; then check=1; shift; fi
-folders=("$@")
-assembled=("$@")
-[ $# -gt 0 ] || { folders=(kernels/src kernels/worklogs book/simulated); assembled=("${folders[@]}" kernels/generated exercises); }
+folders=()
+for given in "$@"; do
+  # find would run `-delete` as an action, so it gets whole paths alone.
+  case $given in -*) false ;; *) [ -e "$given" ] ;; esac || {
+    echo "scripts/ptx.sh: expected [--check] [FOLDER or FILE.cu …] in $root, found '$given'" >&2
+    exit 2
+  }
+  folders+=("$(realpath -s -- "$given")")
+done
+assembled=("${folders[@]}")
+[ $# -gt 0 ] || { folders=("$root"/{kernels/src,kernels/worklogs,book/simulated}); assembled=("${folders[@]}" "$root"/{kernels/generated,exercises}); }
 [ -e .cuda/complete ] || scripts/cuda-toolkit.sh >/dev/null
 eval "$(scripts/cuda-toolkit.sh --env)"
 
@@ -134,10 +144,12 @@ parallel() { xargs -0 -r -P "$(nproc)" -n 2 bash -euo pipefail -c '"$0" "$@"' "$
 
 failed=0
 find "${folders[@]}" -name '*.cu' -print0 | sort -z | while IFS= read -r -d '' cu; do
+  cu=${cu#"$root/"}
   for target in $(targets "$cu"); do printf '%s\0' "$cu" "$target"; done
 done | parallel compile || failed=1
 # The longest first, so that no core waits for one at the end.
 find "${assembled[@]}" -name '*.ptx' -printf '%s\t%p\0' | sort -z -rn | cut -z -f 2- | while IFS= read -r -d '' ptx; do
+  ptx=${ptx#"$root/"}
   for gpu in $(gpus "$(target "$ptx")"); do printf '%s\0' "$gpu" "$ptx"; done
 done | parallel accepted || failed=1
 exit $failed

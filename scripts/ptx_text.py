@@ -70,7 +70,11 @@ if __name__ == "__main__":
         print("ptx_text.py: expected FILE.ptx ROOT", file=sys.stderr)
         sys.exit(2)
     path, root = sys.argv[1:]
-    with open(path) as file:
-        text = file.read()
+    try:
+        with open(path) as file:
+            text = file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        print(f"ptx_text.py: {path}: expected a text, found: {error}", file=sys.stderr)
+        sys.exit(2)
     with open(path, "w") as file:
         file.write(shortened(text, root))

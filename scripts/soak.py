@@ -248,16 +248,25 @@ def page(figures):
     return "\n".join(lines)
 
 
+def at_least(least):
+    def number(text):
+        if not text.isdecimal() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"expected a number from {least}, found {text!r}")
+        return int(text)
+    return number
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=int, default=1800, help="time of each fuzzer (0: none)")
-    parser.add_argument("--jobs", type=int, default=1, help="fuzzers at once")
+    parser.error = lambda line: parser.exit(2, f"soak.sh: {line}\n")
+    parser.add_argument("--seconds", type=at_least(0), default=1800, help="time of each fuzzer (0: none)")
+    parser.add_argument("--jobs", type=at_least(1), default=1, help="fuzzers at once")
     parser.add_argument("--pack", type=pathlib.Path, help="only build the fuzzers, into this folder")
     parser.add_argument("--packed", type=pathlib.Path, help="fuzzers that --pack built, perhaps on another machine")
-    parser.add_argument("--mutate", type=int, default=600, help="time of each reader on mutated files (0: none)")
+    parser.add_argument("--mutate", type=at_least(0), default=600, help="time of each reader on mutated files (0: none)")
     parser.add_argument("--only", nargs="*", help="names of readers to fuzz")
-    parser.add_argument("--kills", type=int, default=200, help="kills in all (0: none)")
-    parser.add_argument("--tokens", type=int, default=1_000_000, help="tokens to generate (0: none)")
+    parser.add_argument("--kills", type=at_least(0), default=200, help="kills in all (0: none)")
+    parser.add_argument("--tokens", type=at_least(0), default=1_000_000, help="tokens to generate (0: none)")
     parser.add_argument("--seed", type=int, default=1, help="seed of the times of the kills")
     parser.add_argument("--page", action="store_true", help="only write docs/SOAK.md again")
     args = parser.parse_args()

@@ -33,7 +33,7 @@ pub fn text_of(file: &Path) -> Result<String, BadInput> {
 /// Every include of every chapter in `folder`.
 pub fn includes(folder: &Path) -> Result<Vec<Include>> {
     let directive = Regex::new(
-        r"\{\{#(?:\w*include|playground|template)\s+([^:}\s]+)(?::([A-Za-z_][\w-]*))?(?::\d+)*\s*\}\}",
+        r"\{\{\s*#(?:\w*include|playground|template)\s+([^:}\s]+)(?::([A-Za-z_][\w-]*))?(?::\d+)*[^}]*\}\}",
     )?;
     each(folder, &directive, |chapter, line, captures| Include {
         chapter: chapter.into(),

@@ -105,15 +105,25 @@ enum Query {
     },
 }
 
-/// The folder of `book.toml`: around the current folder, or where this program was built.
+/// The folder of `book.toml`: around the current folder, or where this program was built, with a note.
 fn root() -> &'static Path {
     static ROOT: LazyLock<PathBuf> = LazyLock::new(|| {
         let here = std::env::current_dir().unwrap_or_default();
-        let mut around = here.ancestors().map(|folder| folder.join("book"));
-        let found = around.find(|root| root.join("reference.toml").is_file());
-        found.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into())
+        around(&here).unwrap_or_else(|| {
+            let built_in = env!("CARGO_MANIFEST_DIR");
+            let place = "note: no book in the folder `book` here or in a parent folder";
+            data::note(format_args!("{place}; this is about {built_in}"));
+            built_in.into()
+        })
     });
     &ROOT
+}
+
+/// The folder `book` in `here` or in a parent folder. A book that lacks a file is one: building it names the file.
+fn around(here: &Path) -> Option<PathBuf> {
+    let files = ["book.toml", "chapters/SUMMARY.md"];
+    let mut around = here.ancestors().map(|folder| folder.join("book"));
+    around.find(|root| files.iter().any(|file| root.join(file).exists()))
 }
 
 fn main() -> ExitCode {

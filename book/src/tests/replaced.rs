@@ -55,10 +55,82 @@ fn a_chapter_that_cannot_be_read_is_named() {
     assert!(made.unwrap().success());
     fails("src/../pipe: expected a regular file, found a pipe or a device");
     fs::rename(&pipe, &chapter).unwrap();
-    fails("src/one.md: expected a file, found a pipe or a device");
+    fails("src/one.md: expected a regular file, found a pipe or a device");
     fs::remove_file(&chapter).unwrap();
     fs::write(&chapter, b"\xff").unwrap();
     fails("src/one.md: expected UTF-8 text, found other bytes at offset 0");
+}
+
+/// mdBook would wait for each of these for ever.
+#[cfg(target_os = "linux")]
+#[test]
+fn pipes_are_no_files_of_a_book() {
+    for (chapter, pipe) in [
+        ("{{ #include ../pipe}}", "pipe"),
+        ("{{#playground ../pipe editable}}", "pipe"),
+        ("first", "theme/index.hbs"),
+        ("first", "src/picture.svg"),
+        ("first", "book.toml"),
+    ] {
+        let root = book(chapter);
+        fs::create_dir(root.path().join("theme")).unwrap();
+        let path = root.path().join(pipe);
+        let _ = fs::remove_file(&path);
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.unwrap().success());
+        let error = render::build(root.path()).unwrap_err().to_string();
+        let end = format!("{pipe}: expected a regular file, found a pipe or a device");
+        assert!(error.ends_with(&end), "{error}");
+    }
+}
+
+#[test]
+fn a_chapter_that_includes_itself_is_refused() {
+    let two = "{{#include two.md}}";
+    for (one, two) in [
+        ("{{#include one.md}}", ""),
+        (two, "{{#include ../src/one.md}}"),
+    ] {
+        let root = book(one);
+        fs::write(root.path().join("src/two.md"), two).unwrap();
+        let error = render::build(root.path()).unwrap_err().to_string();
+        let part = "src/one.md:1: expected no chapter that includes itself, found ";
+        assert!(error.contains(part), "{error}");
+    }
+    let root = book(&format!("{two}, {two}"));
+    fs::write(root.path().join("src/two.md"), "twice").unwrap();
+    assert!(page(root.path()).contains("twice, twice"));
+}
+
+#[test]
+fn a_folder_that_takes_no_pages_is_named() {
+    let root = book("first");
+    fs::write(root.path().join("file"), "").unwrap();
+    fs::write(
+        root.path().join("book.toml"),
+        "build.build-dir = 'file/book'",
+    )
+    .unwrap();
+    let error = render::build(root.path()).unwrap_err().to_string();
+    assert!(
+        error.contains("file: expected a folder that can be written to"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_book_without_one_of_its_files_is_found() {
+    let clone = tempfile::tempdir().unwrap();
+    let here = clone.path().join("levels/level1");
+    fs::create_dir_all(&here).unwrap();
+    let root = clone.path().join("book");
+    fs::create_dir_all(root.join("chapters")).unwrap();
+    assert_ne!(crate::around(&here), Some(root.clone()));
+    for file in ["book.toml", "chapters/SUMMARY.md"] {
+        fs::write(root.join(file), "").unwrap();
+        assert_eq!(crate::around(&here), Some(root.clone()));
+        fs::remove_file(root.join(file)).unwrap();
+    }
 }
 
 /// Two builds at the same time do not move each other's pages.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 pub use data::PROGRESS;
@@ -179,7 +180,8 @@ impl Learner {
         let unwritable = |e| BadInput::unwritable(path, &e);
         let made = data::partial_folder(&self.folder).map_err(unwritable)?;
         let new = made.path().join(exercise.file());
-        data::save_as(&new, &exercise.starter)?;
+        data::write_with(&new, |file| file.write_all(exercise.starter.as_bytes()))
+            .map_err(unwritable)?;
         let moved = fs::rename(path, &old).and_then(|()| {
             let back = |_: &_| _ = fs::rename(&old, path);
             fs::rename(&new, path).inspect_err(back)

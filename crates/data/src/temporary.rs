@@ -16,13 +16,13 @@ pub struct Temporary {
     lock: Option<File>,
 }
 
-/// Start of the name of the outer folder.
-const NAME: &str = ".candlepower-";
+/// Start of the name of the outer folder; six letters or digits follow. No person gives a folder such a name.
+const NAME: &str = ".candlepower-scratch-";
 
 /// Name of the file with the lock, next to the folder.
 const LOCK: &str = "lock";
 
-/// Time between the making of the outer folder and the lock, and much more.
+/// Time between the making of the outer folder and the lock, and much more. Without the lock, it is empty.
 const YOUNG: Duration = Duration::from_secs(60);
 
 impl Temporary {
@@ -69,9 +69,13 @@ impl Drop for Temporary {
 /// Removes the folders in `parent` whose processes have ended; `own` is this process's.
 fn remove_left(parent: &Path, own: &Metadata) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
-        let is_named = entry.file_name().to_string_lossy().starts_with(NAME);
+        let name = entry.file_name();
+        let random = name.to_str().and_then(|name| name.strip_prefix(NAME));
+        let is_own =
+            |name: &str| name.len() == 6 && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
         // A link is no folder: this does not follow it.
-        let Some(kind) = entry.metadata().ok().filter(|_| is_named) else {
+        let kind = entry.metadata().ok();
+        let Some(kind) = kind.filter(|_| random.is_some_and(is_own)) else {
             continue;
         };
         let age = kind.modified().ok().and_then(|time| time.elapsed().ok());
@@ -79,15 +83,12 @@ fn remove_left(parent: &Path, own: &Metadata) {
         if !kind.is_dir() || !is_old || !is_of_one_user(&kind, own) {
             continue;
         }
-        let lock = File::options().write(true).open(entry.path().join(LOCK));
-        let is_left = match lock {
-            Ok(lock) => lock.try_lock().is_ok(),
-            // Its process was killed before it made the lock, or after it removed that.
-            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        let _ = match File::options().write(true).open(entry.path().join(LOCK)) {
+            Ok(lock) if lock.try_lock().is_ok() => remove(&entry.path()),
+            // Its process was killed before it made the lock, or after it removed that. Only an empty folder goes.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => fs::remove_dir(entry.path()),
+            _ => Ok(()),
         };
-        if is_left {
-            let _ = remove(&entry.path());
-        }
     }
 }
 
@@ -210,7 +211,7 @@ mod tests {
         );
         let outside = tempfile::tempdir().unwrap();
         fs::write(outside.path().join(LOCK), "").unwrap();
-        let link = parent.path().join(format!("{NAME}link"));
+        let link = parent.path().join(format!("{NAME}linked"));
         std::os::unix::fs::symlink(outside.path(), &link).unwrap();
         let old = std::time::SystemTime::now() - 2 * YOUNG;
         for folder in [outer(&live), outer(&left), outside.path().to_owned()] {
@@ -225,21 +226,31 @@ mod tests {
         assert!(link.is_symlink() && outside.path().join(LOCK).is_file());
     }
 
-    /// A process may be killed before it makes the lock, and while it removes its folder.
+    /// A process may be killed before it makes the lock, and while it removes its folder. What a person has stays.
     #[test]
-    fn a_folder_without_a_lock_is_removed_when_it_is_old() {
+    fn a_folder_without_a_lock_is_removed_when_it_is_old_and_empty() {
         let parent = tempfile::tempdir().unwrap();
-        let folders = ["old", "young"].map(|name| parent.path().join(format!("{NAME}{name}")));
-        let [old, young] = folders.each_ref();
-        for folder in &folders {
+        let at = |name: &str| parent.path().join(name);
+        let [old, young, full] =
+            ["oldold", "young0", "full00"].map(|name| at(&format!("{NAME}{name}")));
+        let mine = [".candlepower-thesis", ".candlepower-partial-a1b2c3"].map(at);
+        let longer = at(&format!("{NAME}thesis-2"));
+        for folder in [&young, &full, &mine[0], &mine[1], &longer] {
             fs::create_dir_all(folder.join("files/a")).unwrap();
         }
+        fs::create_dir(&old).unwrap();
+        fs::write(longer.join(LOCK), "").unwrap();
         fs::write(young.join(LOCK), "").unwrap();
-        clear(young).unwrap();
+        clear(&young).unwrap();
         assert!(young.join(LOCK).is_file() && !young.join("files").exists());
         let before = std::time::SystemTime::now() - 2 * YOUNG;
-        File::open(old).unwrap().set_modified(before).unwrap();
+        for folder in [&old, &full, &mine[0], &mine[1], &longer] {
+            File::open(folder).unwrap().set_modified(before).unwrap();
+        }
         Temporary::new(parent.path()).unwrap();
         assert!(!old.exists() && young.is_dir());
+        for folder in [&full, &mine[0], &mine[1], &longer] {
+            assert!(folder.join("files/a").is_dir(), "{}", folder.display());
+        }
     }
 }

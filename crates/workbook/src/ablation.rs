@@ -16,7 +16,7 @@ use results::{Kind, Results, Row, spoken};
 
 use crate::compare::turns::{LONGEST, Timed, time, warm_up};
 use crate::compare::{Case, Spread, Subjects, relative_difference, root, significant, tolerance};
-use crate::record::folder::{left_by_a_run, save};
+use crate::record::folder::{figures, save};
 use crate::record::{Records, Run, written};
 pub use chart::redraw;
 use without::Without;
@@ -54,7 +54,7 @@ pub fn run(args: &AblationArgs) -> Result<()> {
     let run = Run::Models(results.clone());
     let record = Records::named(&root, args.record.as_deref(), &run)?;
     note_tables(&device)?;
-    let figures = left_by_a_run(&root, results.kind);
+    let figures = figures(&root, results.kind)?;
     data::println!(
         "{}\nmilliseconds of one forward pass, median of {}",
         results.machine,

@@ -34,7 +34,7 @@ use kernels::dispatch::{Facts, tables};
 use levels::{Level, Name};
 
 use crate::exercises::{without_kernels, wrong_methods};
-use crate::record::folder::{left_by_a_run, save};
+use crate::record::folder::{figures, save};
 use crate::record::{Records, Run, written};
 pub use closing::noisy;
 pub use drawn::{overview, redraw};
@@ -117,7 +117,7 @@ pub fn run(args: &CompareArgs) -> Result<bool> {
     let run = Run::Models(results.clone());
     let record = Records::named(&root, args.record.as_deref(), &run)?;
     let file = if args.level.is_empty() {
-        left_by_a_run(&root, results.kind)
+        figures(&root, results.kind)?
     } else {
         // `record` takes results of the workbook's levels only.
         root.join("target/workbook/own-level.json")

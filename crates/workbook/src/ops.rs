@@ -21,7 +21,7 @@ use data::BadInput;
 use results::{OpResults, OpRow};
 
 use crate::compare::root;
-use crate::record::folder::{Drawing, Named, left_by_a_run, save};
+use crate::record::folder::{Drawing, Named, figures, save};
 use crate::record::{Records, Run, written};
 use recorder::Recorder;
 pub use recorder::timed_row;
@@ -63,6 +63,7 @@ pub fn run(args: &OpsArgs) -> Result<()> {
     let mut results = OpResults::new(machine::describe(&device, &root)?);
     let run = Run::Ops(results.clone());
     let record = Records::named(&root, args.record.as_deref(), &run)?;
+    let figures = figures(&root, results.kind)?;
     note_tables(&device)?;
     data::println!("{}\n{}", results.machine, table::legend(&device));
     for dtype in &args.dtype {
@@ -71,7 +72,6 @@ pub fn run(args: &OpsArgs) -> Result<()> {
     }
     recorder.print();
     results.rows = recorder.rows;
-    let figures = left_by_a_run(&root, results.kind);
     if let Some(peers) = &peers {
         save(&figures, &results)?; // whatever becomes of the peers
         data::println!();

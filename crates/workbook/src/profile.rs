@@ -101,6 +101,7 @@ pub fn run(args: &ProfileArgs) -> Result<()> {
     let chart = args.svg.as_deref().map(picture).transpose()?;
     let (model, name) = which::of(&args.model)?;
     let device = args.device.open()?;
+    let machine = machine::describe(&device, &root()?)?;
     let name_of_level = args.level();
     let selection = Selection {
         level: &name_of_level,
@@ -129,7 +130,7 @@ pub fn run(args: &ProfileArgs) -> Result<()> {
     let measuring = Waiting::new("measuring the limits of the device");
     let limits = limits::measure(&device, request.dtype)?;
     drop(measuring);
-    data::println!("{}", machine::describe(&device, &root()?)?);
+    data::println!("{machine}");
     data::println!("limits, measured in this run: {limits}");
     data::println!("{}", legend(&device));
 

@@ -212,6 +212,8 @@ impl Records {
         let Some(name) = name else { return Ok(None) };
         let records = Self::open(root, name)?;
         records.clone().put(run.clone(), "--record")?;
+        folder::is_writable(&records.path(run.kind()))?;
+        folder::is_writable(&root.join("benches/results/charts").join(name))?;
         Ok(Some(records))
     }
 

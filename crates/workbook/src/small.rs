@@ -17,7 +17,7 @@ use results::{Kind, OpResults, OpRow, runs_as_short};
 use crate::compare::root;
 use crate::ops::peers::Peers;
 use crate::ops::table;
-use crate::record::folder::{left_by_a_run, save};
+use crate::record::folder::{figures, save};
 use crate::record::{Records, Run, written};
 use clocks::Clocks;
 pub use map::redraw;
@@ -55,6 +55,7 @@ pub fn run(args: &SmallArgs) -> Result<()> {
     let mut results = OpResults::new(machine).of_kind(Kind::Small);
     let run = Run::Ops(results.clone());
     let record = Records::named(&root, args.record.as_deref(), &run)?;
+    let figures = figures(&root, results.kind)?;
     note_tables(&device)?;
     data::println!("{}", results.machine);
     data::println!("level 5 runs as: {}", runs_as_short(5, device.is_cuda()));
@@ -82,7 +83,6 @@ pub fn run(args: &SmallArgs) -> Result<()> {
         peers.measure(&root, &mut results)?;
     }
     data::print!("{}", table::losses(&results, LOSS));
-    let figures = left_by_a_run(&root, results.kind);
     save(&figures, &results)?;
     data::println!("figures  {}", figures.display());
     written(record, Run::Ops(results))

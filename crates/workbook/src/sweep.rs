@@ -15,7 +15,7 @@ use results::{SweepResults, SweepRow};
 
 use crate::compare::turns::{LONGEST, Timed, time, warm_up};
 use crate::compare::{Case, Spread, Subjects, root};
-use crate::record::folder::{left_by_a_run, save};
+use crate::record::folder::{figures, save};
 use crate::record::{Records, Run, written};
 pub use draw::redraw;
 
@@ -41,7 +41,7 @@ pub fn run(args: &SweepArgs) -> Result<()> {
     let record = Records::named(&root, args.record.as_deref(), &run)?;
     let cases = args.subjects.cases(&device)?;
     note_tables(&device)?;
-    let figures = left_by_a_run(&root, results.kind);
+    let figures = figures(&root, results.kind)?;
     data::println!(
         "{}\nmilliseconds of one forward pass, median of {}",
         results.machine,

@@ -17,7 +17,7 @@ use results::{Kind, OpResults, OpRow};
 
 use crate::compare::root;
 use crate::ops::timed_row;
-use crate::record::folder::{left_by_a_run, save};
+use crate::record::folder::{figures, save};
 use crate::record::{Records, Run, written};
 pub use chart::redraw;
 
@@ -105,6 +105,7 @@ pub fn run(args: &WorklogArgs) -> Result<()> {
     }
     let mut results = OpResults::new(machine::describe(&device, &root)?).of_kind(Kind::Worklogs);
     let record = Records::named(&root, args.record.as_deref(), &Run::Ops(results.clone()))?;
+    let figures = figures(&root, results.kind)?;
     data::println!("{}", results.machine);
     for worklog in args.worklogs.iter().flat_map(|name| name.worklogs()) {
         worklog.check(&device)?;
@@ -113,7 +114,6 @@ pub fn run(args: &WorklogArgs) -> Result<()> {
             .extend(worklog.rows(&device, args.samples as usize)?);
         data::print!("{}", worklog.table(&results)?);
     }
-    let figures = left_by_a_run(&root, results.kind);
     save(&figures, &results)?;
     data::println!("figures  {}", figures.display());
     written(record, Run::Ops(results))

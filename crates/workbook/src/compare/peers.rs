@@ -204,7 +204,12 @@ pub fn torch(python: &str, device: &Device) -> Result<String, BadInput> {
     );
     match Command::new(python).args(["-c", &import]).output() {
         Ok(output) if output.status.success() => {
-            Ok(String::from_utf8_lossy(&output.stdout).trim().to_string())
+            let version = String::from_utf8_lossy(&output.stdout).trim().to_string();
+            if version.starts_with(|c: char| c.is_ascii_digit()) {
+                Ok(version)
+            } else {
+                bad("no version of PyTorch")
+            }
         }
         Ok(output) => {
             let text = String::from_utf8_lossy(&output.stderr);

@@ -189,11 +189,14 @@ impl Named {
             ));
         };
         let folder = place.dir().join("levels").join(own);
-        if folder.join("src/lib.rs").is_file() && self.name.to_string() == own {
+        let is_plain = self.name.to_string() == own;
+        if folder.join("src/lib.rs").is_file() && is_plain {
             OwnLevel::at(&folder)
         } else if levels::OPS.contains(&own) && OwnLevel::find(&self.name).is_err() {
             let found = format!("{own} is a method: `cargo ex level {command} mine {own}`");
             Err(BadInput::new("NAME", "", found))
+        } else if place.dir.is_some() && is_plain {
+            OwnLevel::at(&folder) // says that it is not there
         } else {
             OwnLevel::find(&self.name)
         }

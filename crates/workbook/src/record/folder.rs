@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use charts::Chart;
+use cli::files::Output;
 use data::BadInput;
 use results::{Figures, Kind, Recorded};
 use serde::Serialize;
@@ -52,6 +53,22 @@ pub fn left_by_a_run(root: &Path, kind: Kind) -> PathBuf {
     root.join("target/workbook").join(kind.left_by_a_run())
 }
 
+/// The same, for a run that is about to measure: checks that the file can be written.
+///
+/// # Errors
+/// [`BadInput`] with the system's reason.
+pub fn figures(root: &Path, kind: Kind) -> Result<PathBuf, BadInput> {
+    let path = left_by_a_run(root, kind);
+    is_writable(&path)?;
+    Ok(path)
+}
+
+/// Checks before a long run that `path` can be written, and makes its folder.
+pub fn is_writable(path: &Path) -> Result<(), BadInput> {
+    make(path.parent().unwrap_or(path))?;
+    Output::new(path).map(drop)
+}
+
 /// Reads every record of a kind; none if the folder is missing.
 pub fn records<R: DeserializeOwned + Figures>(root: &Path, kind: Kind) -> Result<Named<R>> {
     let folder = of_kind(root, kind);
@@ -65,8 +82,10 @@ pub fn records<R: DeserializeOwned + Figures>(root: &Path, kind: Kind) -> Result
             .extension()
             .is_some_and(|extension| extension == "json")
         {
-            let stem = path.file_stem().unwrap_or_default();
-            records.push((stem.to_string_lossy().into_owned(), Recorded::load(&path)?));
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+            // Charts are named after it.
+            checked(&stem).map_err(|bad| BadInput::new(path.display(), bad.expected, bad.found))?;
+            records.push((stem.into_owned(), Recorded::load(&path)?));
         }
     }
     records.sort_by(|(a, _), (b, _)| a.cmp(b));

@@ -117,6 +117,38 @@ fn a_part_with_odd_figures_is_not_recorded() {
     }
 }
 
+/// A measurement of minutes would be lost.
+#[test]
+fn figures_that_cannot_be_written_are_refused_before_any_work() {
+    let repository = repository();
+    let at = |name: &str| repository.path().join(name);
+    fs::write(at("target"), "a file").unwrap();
+    for command in ["ops", "sweep", "small"] {
+        let args = [command, "--device", "cpu"];
+        refuses(&repository, &args, &["target"]);
+    }
+    fs::remove_file(at("target")).unwrap();
+    fs::create_dir_all(at("target/workbook/ops.json")).unwrap();
+    let parts = ["ops.json: expected the name of a file, found a folder"];
+    refuses(&repository, &["ops", "--device", "cpu"], &parts);
+    fs::write(at("benches/results/charts"), "a file").unwrap();
+    let args = ["sweep", "--device", "cpu", "--record", "new"];
+    refuses(&repository, &args, &["benches/results/charts"]);
+}
+
+#[test]
+fn a_record_with_an_odd_name_is_refused() {
+    let repository = repository();
+    let results = repository.path().join(RESULTS);
+    fs::copy(results.join("cpu.json"), results.join("a](b).json")).unwrap();
+    let parts = ["a](b).json: expected a name of letters", "\"a](b)\""];
+    refuses(
+        &repository,
+        &["record", "cpu", "benches/results/cpu.json"],
+        &parts,
+    );
+}
+
 #[test]
 fn a_name_leaves_room_for_the_names_of_charts() {
     let repository = repository();

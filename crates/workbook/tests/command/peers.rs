@@ -39,7 +39,14 @@ fn invalid_requests_are_rejected_before_measuring() {
     compare(&["--peers", "true", "--peer-modes", "eager", "graph"]).refused(&[
         "--peer-modes: expected eager, compile, max-autotune or pyg on a CPU, found graph",
     ]);
-    compare(&["--peers", "true", "--peer-cases", "lm.huge"])
+    // One that ends well, and one that answers as PyTorch does.
+    compare(&["--peers", "true"]).refused(&["--peers", "\"true\": no version of PyTorch"]);
+    let folder = tempfile::tempdir().unwrap();
+    let python = folder.path().join("python");
+    fs::write(&python, "#!/bin/sh\necho 2.0\n").unwrap();
+    fs::set_permissions(&python, fs::Permissions::from_mode(0o755)).unwrap();
+    let python = python.to_str().unwrap();
+    compare(&["--peers", python, "--peer-cases", "lm.huge"])
         .refused(&["--peer-cases", "found lm.huge"]);
     let alone = compare(&["--peer-modes", "eager"]);
     assert_eq!(alone.code, Some(2), "{}", alone.stderr);
@@ -294,7 +301,7 @@ fn failures_are_recorded() {
     let fake = |name: &str, code: u8| {
         let path = repository.path().join(name);
         let text = format!(
-            "#!/bin/sh\n[ \"$1\" = -c ] && exit 0\n[ -s \"$2/lm.tiny.decode.f32/model.safetensors\" ] || exit 9\n\
+            "#!/bin/sh\n[ \"$1\" = -c ] && echo 2.0 && exit 0\n[ -s \"$2/lm.tiny.decode.f32/model.safetensors\" ] || exit 9\n\
              echo '{{\"kind\":\"failed\",{key},\"system\":\"pytorch_eager\",\"reason\":\"no memory\"}}'\nexit {code}\n"
         );
         fs::write(&path, text).unwrap();

@@ -286,6 +286,8 @@ fn a_level_that_is_not_there_is_named() {
         let expected = "NAME: expected lowercase letters, digits and `_` after a lowercase letter";
         refused.refused(&[expected]);
     }
+    let elsewhere = ["exercises", "--dir", "elsewhere", "level", "check", "mine"];
+    learner.run(&elsewhere).refused(&["elsewhere/levels/mine"]);
     let levels = learner.file("..").read_dir().unwrap();
     assert_eq!(levels.count(), 1, "nothing is written");
 }

@@ -28,7 +28,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use cli::args::options;
 use data::BadInput;
@@ -91,6 +91,7 @@ fn train<T: Task>(
     evaluate: impl Fn(&Path) -> anyhow::Result<Value>,
 ) -> anyhow::Result<ExitCode> {
     let name = task.name();
+    save::date(SystemTime::now())?;
     let place = Place::lock(name, args.out.as_deref(), &workbook()?)?;
     let checkpoint = &place.checkpoint;
     let mut training = if args.resume {
@@ -114,10 +115,30 @@ fn train<T: Task>(
         );
         return Ok(ExitCode::from(STOPPED));
     }
-    finish(task, &training, &place, evaluate)?;
-    // Not there when none was due.
-    let _ = std::fs::remove_file(checkpoint);
+    end(task, &training, &place, evaluate)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Leaves the model, and a checkpoint if that cannot be written: it may be the work of hours.
+fn end<T: Task>(
+    task: &T,
+    training: &Training,
+    place: &Place,
+    evaluate: impl Fn(&Path) -> anyhow::Result<Value>,
+) -> anyhow::Result<()> {
+    let (name, checkpoint) = (task.name(), &place.checkpoint);
+    let is_kept = checkpoint::save(checkpoint, task, training).is_ok();
+    let finished = finish(task, training, place, evaluate);
+    if finished.is_ok() {
+        // Not there if it could not be written.
+        let _ = std::fs::remove_file(checkpoint);
+    } else if is_kept {
+        data::note(format_args!(
+            "{name}: repeat the command with --resume to write the model of {}",
+            checkpoint.display()
+        ));
+    }
+    finished
 }
 
 fn finish<T: Task>(
@@ -144,7 +165,7 @@ fn finish<T: Task>(
         png.display()
     );
     let figures = evaluate(folder)?;
-    let record = save::record(training, figures);
+    let record = save::record(training, figures)?;
     save::write_json(&folder.join("training.json"), &record)
 }
 

@@ -11,7 +11,7 @@ pub struct Place {
     pub folder: PathBuf,
     /// File of the checkpoint. Each folder has another.
     pub checkpoint: PathBuf,
-    /// Path of the loss chart, without its ending.
+    /// Path of the loss chart, without its ending. Each folder has another.
     pub chart: PathBuf,
     _lock: File,
 }
@@ -30,7 +30,7 @@ impl Place {
         let lock = locked(&folder, &workbook.join(format!("{own}.lock")))?;
         Ok(Self {
             checkpoint: workbook.join(format!("{own}.safetensors")),
-            chart: workbook.join(format!("train-{name}")),
+            chart: workbook.join(own),
             folder,
             _lock: lock,
         })
@@ -106,6 +106,7 @@ mod tests {
         let first = lock(&a).unwrap();
         let other = lock(&b).unwrap();
         assert_ne!(first.checkpoint, other.checkpoint);
+        assert_ne!(first.chart, other.chart);
         let error = lock(&a).err().unwrap().to_string();
         let end = "expected a folder that no other training writes to, found one that runs now";
         assert!(error.ends_with(end), "{error}");

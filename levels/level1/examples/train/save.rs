@@ -24,12 +24,10 @@ pub fn write_json(path: &Path, value: &Value) -> anyhow::Result<()> {
     write_file(path, format!("{value:#}\n").as_bytes())
 }
 
-/// Writes the configuration, the weights in bf16, and what else belongs to the model.
+/// Writes the weights in bf16, the configuration, and what else belongs to the model. The weights, by far the largest,
+/// are first: a disk that they do not fit on keeps the earlier model.
 pub fn model<T: Task>(folder: &Path, task: &T, training: &Training) -> anyhow::Result<()> {
-    for (name, bytes) in task.files()? {
-        write_file(&folder.join(name), &bytes)?;
-    }
-    write_json(&folder.join("config.json"), &task.config())?;
+    let files = task.files()?;
     let vars = training.variables.all();
     let weights = vars
         .iter()
@@ -39,21 +37,25 @@ pub fn model<T: Task>(folder: &Path, task: &T, training: &Training) -> anyhow::R
     let metadata = HashMap::from([("format".to_string(), "pt".to_string())]);
     let views = weights.iter().map(|(name, tensor)| (name, tensor));
     let bytes = safetensors::serialize(views, Some(metadata))?;
-    write_file(&folder.join("model.safetensors"), &bytes)
+    write_file(&folder.join("model.safetensors"), &bytes)?;
+    for (name, bytes) in files {
+        write_file(&folder.join(name), &bytes)?;
+    }
+    write_json(&folder.join("config.json"), &task.config())
 }
 
 /// The record of a training: how long, on what, and what came out.
-pub fn record(training: &Training, figures: Value) -> Value {
-    json!({
+pub fn record(training: &Training, figures: Value) -> Result<Value, BadInput> {
+    Ok(json!({
         "steps": training.losses.len(),
         "seconds": training.seconds.round(),
         "seed": training.seed,
         "parameters": training.variables.count(),
         "final_loss": recent(&training.losses),
-        "date": date(SystemTime::now()),
+        "date": date(SystemTime::now())?,
         "machine": machine(),
         "eval": figures,
-    })
+    }))
 }
 
 fn machine() -> Value {
@@ -70,23 +72,20 @@ fn machine() -> Value {
     })
 }
 
-/// The day in UTC, `2026-01-31`: "chrono-Compatible Low-Level Date Algorithms", Hinnant,
-/// `civil_from_days`.
-fn date(now: SystemTime) -> String {
-    let seconds = now.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
-    let days = seconds / 86_400 + 719_468; // since 0000-03-01
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * day_of_year + 2) / 153; // 0 is March
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let (month, next) = match month {
-        0..10 => (month + 3, 0),
-        _ => (month - 9, 1),
-    };
-    let year = era * 400 + year_of_era + next;
-    format!("{year:04}-{month:02}-{day:02}")
+/// The day in UTC, `2026-01-31`.
+///
+/// # Errors
+/// [`BadInput`] before 1970 and after 9999.
+pub fn date(now: SystemTime) -> Result<String, BadInput> {
+    /// The last second with a year of four digits.
+    const LAST: u64 = 253_402_300_799;
+    let since = now.duration_since(UNIX_EPOCH);
+    if !since.is_ok_and(|since| since.as_secs() <= LAST) {
+        let expected = "a time from 1970 to 9999";
+        return Err(BadInput::new("the system's clock", expected, "another"));
+    }
+    let now = humantime::format_rfc3339_seconds(now).to_string();
+    Ok(now.chars().take_while(|c| *c != 'T').collect())
 }
 
 #[cfg(test)]
@@ -94,13 +93,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_around_leap_days() {
-        let day = |days: u64| date(UNIX_EPOCH + std::time::Duration::from_secs(86_400 * days));
-        assert_eq!(day(0), "1970-01-01");
+    fn dates_have_years_of_four_digits() {
+        let time = |days: u64| std::time::Duration::from_secs(86_400 * days);
+        let day = |days: u64| date(UNIX_EPOCH + time(days)).unwrap();
         assert_eq!(day(11_016), "2000-02-29");
-        assert_eq!(day(11_017), "2000-03-01");
-        assert_eq!(day(20_483), "2026-01-30");
         assert_eq!(day(20_818), "2026-12-31");
+        assert_eq!(day(2_932_896), "9999-12-31");
+        for wrong in [UNIX_EPOCH - time(1), UNIX_EPOCH + time(2_932_897)] {
+            date(wrong).unwrap_err();
+        }
     }
 
     /// As on a full disk: the exit code is that of a file that cannot be written.

@@ -15,10 +15,11 @@ use serde_json::{Value, json};
 use crate::gnn::Gnn;
 use crate::lm::Lm;
 use crate::optim::values;
+use crate::place::Place;
 use crate::run::{Budget, Training};
 use crate::task::Task;
 use crate::vit::Vit;
-use crate::{checkpoint, save, shards};
+use crate::{checkpoint, end, save, shards};
 
 /// Every weight after the training, by name.
 fn weights(training: &Training) -> Vec<(String, Vec<f32>)> {
@@ -78,6 +79,30 @@ fn the_vision_transformer_learns() {
 #[test]
 fn the_graph_transformer_learns() {
     learns(&Gnn::new(), 12);
+}
+
+/// The folder in place of a file of the model stands for a disk that is full.
+#[test]
+fn a_training_is_kept_until_all_is_written() {
+    let [out, workbook] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let config = out.path().join("config.json");
+    std::fs::create_dir(&config).unwrap();
+    let task = Gnn::new();
+    let place = || Place::lock("gnn", Some(out.path()), workbook.path()).unwrap();
+    let checkpoint = place().checkpoint;
+    let mut training = Training::new(&task, 5, Budget::Steps(1));
+    training
+        .run(&task, &checkpoint, Duration::from_secs(3600))
+        .unwrap();
+    assert!(!checkpoint.exists());
+    let end = |training: &Training| end(&task, training, &place(), |_| Ok(json!({})));
+    end(&training).unwrap_err();
+    let resumed = checkpoint::load(&checkpoint, &task).unwrap();
+    assert_eq!(weights(&resumed), weights(&training));
+
+    std::fs::remove_dir(&config).unwrap();
+    end(&resumed).unwrap();
+    assert!(config.is_file() && !checkpoint.exists());
 }
 
 #[test]
