@@ -128,7 +128,7 @@ impl Config {
             &[("graphs", graphs), ("`num_classes`", self.num_classes)],
         ];
         largest::check(input, MAX_ELEMENTS, &sizes)?;
-        largest::check(input, scores.most(), &[&[edges, hidden]])
+        scores.check(input, self.num_hidden_layers, &[&[edges, hidden]])
     }
 
     /// H and D.

@@ -5,10 +5,13 @@ use data::BadInput;
 /// Maximum number of elements of a tensor in a pass: 1 GiB in f32. All logits of `llama-1b` for its 2048 tokens fit.
 pub(crate) const MAX_ELEMENTS: usize = data::features::MAX_FEATURES;
 
+/// Maximum number of scores of all layers, which take a CPU minutes. A prompt of 8192 tokens for `llama-1b` fits.
+const ALL_SCORES: usize = 1 << 35;
+
 /// How the ops of a pass attend, which bounds the scores of an attention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scores {
-    /// All scores, and the keys and values of all heads or edges, are in memory, as at levels 1 and 2.
+    /// All scores, and the keys and values of all heads or edges, are in memory, up to five times, as at levels 1 and 2.
     Held,
     /// Tile by tile on a CPU, which takes minutes for the maximum.
     TiledOnCpu,
@@ -17,12 +20,21 @@ pub enum Scores {
 }
 
 impl Scores {
-    pub(crate) fn most(self) -> usize {
+    fn most(self) -> usize {
         match self {
-            Self::Held => MAX_ELEMENTS,
+            Self::Held => MAX_ELEMENTS / 2,
             Self::TiledOnCpu => 1 << 34,
             Self::TiledOnGpu => usize::MAX,
         }
+    }
+
+    /// Refuses sizes above the maximum, and the first, of scores, above that of all `layers`.
+    pub(crate) fn check(self, input: &str, layers: usize, sizes: &[Size]) -> Result<(), BadInput> {
+        check(input, self.most(), sizes)?;
+        let most = ALL_SCORES.max(self.most());
+        let layers = ("`num_hidden_layers`", layers);
+        let all: Vec<_> = sizes[0].iter().copied().chain([layers]).collect();
+        check(input, most, &[&all])
     }
 }
 
@@ -70,5 +82,8 @@ mod tests {
         vit.image_size = 1600;
         let error = vit.check_pass("x", 1, Scores::Held).unwrap_err();
         assert_eq!(error.found, "1 × 10001 × 10001 × 12");
+        let prompt = |n| lm.check_pass("x", [1, n], 0, Logits::Last, Scores::TiledOnCpu);
+        assert_eq!(prompt(8192), Ok(()));
+        assert_eq!(prompt(8193).unwrap_err().found, "8193 × 8193 × 32 × 16");
     }
 }

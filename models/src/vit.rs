@@ -115,7 +115,8 @@ impl Config {
             &[images, ("classes", self.labels.len())],
         ];
         largest::check(input, MAX_ELEMENTS, &sizes)?;
-        largest::check(input, scores.most(), &[&[images, tokens, tokens, heads]])
+        let sizes: [Size; 1] = [&[images, tokens, tokens, heads]];
+        scores.check(input, self.num_hidden_layers, &sizes)
     }
 
     /// Patches along a side of an image.

@@ -69,7 +69,7 @@ impl LmArgs {
             // Below this, a logit divided by it may overflow f32.
             let ok = x == 0. || x.is_finite() && x >= 1e-6;
             let expected = "0, or a finite number of at least 0.000001";
-            check(ok, "--temperature", expected, x.to_string())?;
+            check(ok, "--temperature", expected, format!("{x:?}"))?;
         }
         if let Some(k) = self.top_k {
             check(k > 0, "--top-k", "at least 1", k.to_string())?;

@@ -20,6 +20,14 @@ pub fn note_tables(device: &Device) -> candle_core::Result<()> {
     Ok(())
 }
 
+/// Prints a note after the program has ended without an error.
+pub(crate) fn note_later(text: String) {
+    LATER
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .push(text);
+}
+
 /// Notes for the end of the program.
 static LATER: Mutex<Vec<String>> = Mutex::new(vec![]);
 

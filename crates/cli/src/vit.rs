@@ -46,6 +46,12 @@ pub struct VitArgs {
     pub attention: Option<PathBuf>,
 }
 
+/// Maximum pixels of all images: 1 GiB of memory.
+const MAX_PIXELS: usize = (1 << 28) / 3;
+
+/// Maximum number of images on the sheet of `--attention`.
+const MAX_PAIRS: usize = 64;
+
 /// Runs the whole program at `level`, with the options of this process.
 pub fn main(level: u8) -> ExitCode {
     crate::run(|| {
@@ -105,6 +111,7 @@ fn pictures(
     let config = loaded.model.config();
     let scores = args.run.scores(level, &request.device);
     config.check_pass("--image", 1, scores)?;
+    check_number(paths.len(), config.image_size, paint.is_some())?;
     let view = View::new(loaded)?;
     let read: Result<Vec<_>, BadInput> = paths.iter().map(|path| view.read(path)).collect();
     let (pixels, changes): (Vec<_>, Vec<_>) = read?.into_iter().unzip();
@@ -143,6 +150,13 @@ fn pictures(
     Ok(())
 }
 
+fn check_number(images: usize, side: usize, are_drawn: bool) -> Result<(), BadInput> {
+    let drawn = if are_drawn { MAX_PAIRS } else { images };
+    let most = drawn.min(MAX_PIXELS / (side * side));
+    let bad = || BadInput::new("--image", format!("at most {most} images"), images);
+    if images > most { Err(bad()) } else { Ok(()) }
+}
+
 /// The sample images of the repository, sorted by name.
 fn samples() -> Result<Vec<PathBuf>, BadInput> {
     let folder = files::find("crates/cli/pictures")?;
@@ -161,4 +175,12 @@ fn samples() -> Result<Vec<PathBuf>, BadInput> {
     } else {
         Ok(paths)
     }
+}
+
+#[test]
+fn too_many_images_are_refused() {
+    assert_eq!(check_number(1000, 224, false), Ok(()));
+    assert!(check_number(65, 224, true).is_err());
+    let error = check_number(50, 4096, false).unwrap_err();
+    assert_eq!(error.expected, "at most 5 images");
 }

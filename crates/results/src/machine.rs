@@ -12,8 +12,10 @@ use crate::Figures;
 const LONGEST: usize = 200;
 /// Description of a text.
 pub(crate) const TEXT: &str = "at most 200 bytes of words without markup";
-/// Characters that are markup in XML or in Markdown.
-const MARKUP: [char; 9] = ['<', '>', '|', '&', '`', '[', ']', '*', '\\'];
+/// Characters that are markup in XML, in Markdown or in a chapter of the book.
+const MARKUP: [char; 13] = [
+    '<', '>', '|', '&', '`', '[', ']', '*', '\\', '{', '}', '~', '$',
+];
 
 /// Machine and date of a measurement.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -59,7 +61,10 @@ pub(crate) const DATE: &str = "a date as YYYY-MM-DD";
 /// Whether a text is short, and neither markup nor able to act on a terminal: it is printed and becomes a part of charts
 /// and of pages in Markdown.
 pub(crate) fn is_plain(text: &str) -> bool {
-    data::plain_line(text) == text && text.len() <= LONGEST && !text.contains(MARKUP)
+    data::plain_line(text) == text
+        && text.len() <= LONGEST
+        && !text.contains(MARKUP)
+        && !text.contains("://")
 }
 
 /// Whether a text is `YYYY-MM-DD`, a day of the calendar since 1970.
@@ -179,5 +184,20 @@ impl fmt::Display for Machine {
             ", {}, rustc {}, candle {}",
             self.os, self.rustc, self.candle
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_plain;
+
+    #[test]
+    fn what_a_page_would_act_on_is_no_text() {
+        assert!(
+            !["{{x", "}", "~x~", "$x$", "https://x"]
+                .map(is_plain)
+                .contains(&true)
+        );
+        assert!(is_plain("Intel(R) Xeon(R) CPU @ 2.20GHz #1: a_b/c"));
     }
 }

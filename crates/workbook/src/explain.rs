@@ -19,8 +19,13 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "A,B", default_value = "3,4")]
     levels: String,
     /// Columns of the output [default: those of the terminal, or 160]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(60..=400))]
+    #[arg(long, value_name = "N", value_parser = columns_from)]
     width: Option<u16>,
+}
+
+fn columns_from(text: &str) -> Result<u16, String> {
+    let number = text.parse().ok().filter(|n| (60..=400).contains(n));
+    number.ok_or_else(|| "expected 60 to 400".into())
 }
 
 /// A step from an op's kernel at one level to the next.

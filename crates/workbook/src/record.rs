@@ -210,6 +210,8 @@ impl Records {
     /// Opens the record of a command's `--record`, and checks that it is, or will be, of this machine.
     pub fn named(root: &Path, name: Option<&str>, run: &Run) -> Result<Option<Self>> {
         let Some(name) = name else { return Ok(None) };
+        let what = "--record".to_string();
+        checked(name).map_err(|error| BadInput { what, ..error })?;
         let records = Self::open(root, name)?;
         records.clone().put(run.clone(), "--record")?;
         folder::is_writable(&records.path(run.kind()))?;

@@ -14,7 +14,7 @@ pub use cli::nvrtc;
 use cli::progress::Waiting;
 use console::Term;
 use data::BadInput;
-use simt::case::Operands;
+use simt::case::{Element, Operands};
 use simt::{Case, Kernel, Launch, Module};
 
 pub use args::SimArgs;
@@ -52,6 +52,9 @@ fn kernel(file: &Path, target: Option<&str>, case: &Case) -> Result<(Text, Kerne
         })
 }
 
+/// Maximum bytes of all buffers: each takes four while the kernel runs.
+const MAX_BYTES: u64 = 1 << 28;
+
 /// Runs the kernel, prints what came of it and writes what `args` asks for; whether nothing is wrong.
 pub fn run(args: &SimArgs) -> Result<bool> {
     let file = args.file()?;
@@ -59,6 +62,7 @@ pub fn run(args: &SimArgs) -> Result<bool> {
     let outputs = Outputs::new(args, &case)?;
     let (text, kernel) = kernel(file, args.arch.as_deref(), &case)?;
     let mut operands = case.operands(args.seed, "".as_ref()).map_err(bad_input)?;
+    fits(&operands.layouts)?;
     outputs.check(&operands)?;
     let options = args.options(&operands.dim)?;
     let clusters = args.clusters()?;
@@ -94,4 +98,24 @@ pub fn run(args: &SimArgs) -> Result<bool> {
     // Escapes in the kernel's output and in its names must not act on a terminal.
     data::print!("{}", data::plain(&shown));
     Ok(report.is_clean())
+}
+
+fn fits(layouts: &[(Element, Vec<u64>)]) -> Result<(), BadInput> {
+    let bytes = |(element, shape): &(Element, Vec<u64>)| {
+        element.bytes() as u64 * shape.iter().product::<u64>()
+    };
+    match layouts.iter().map(bytes).sum::<u64>() {
+        ..=MAX_BYTES => Ok(()),
+        found => {
+            let expected = format!("at most {MAX_BYTES} bytes in all buffers");
+            Err(BadInput::new("arguments", expected, found))
+        }
+    }
+}
+
+#[test]
+fn buffers_together_are_bounded() {
+    let buffers = |n| fits(&[(Element::F32, vec![1 << 25]), (Element::F32, vec![2, n])]);
+    assert_eq!(buffers(1 << 24), Ok(()));
+    assert_eq!(buffers(1 + (1 << 24)).unwrap_err().found, "268435464");
 }

@@ -123,7 +123,7 @@ impl Config {
         let cached = rows.saturating_mul(tokens.saturating_add(new));
         let keys = [("(tokens + new tokens)", cached), heads, dim];
         let pairs = [all, ("tokens", tokens), heads];
-        largest::check(input, scores.most(), &[&pairs, &keys])
+        scores.check(input, self.num_hidden_layers, &[&pairs, &keys])
     }
 
     /// Reads a Hugging Face `config.json`, of either generation (`rope_theta` and `rope_scaling`, or

@@ -14,6 +14,12 @@ pub enum Text {
     Bytes,
 }
 
+/// Tokens of the prompt that decide about a space after it.
+const CONTEXT: usize = 16;
+
+/// Maximum number of tokens that are held: all are decoded again for each new one.
+const MAX_HELD: usize = 64;
+
 /// Turns each new token into the text it completes.
 type Step<'a> = Box<dyn FnMut(u32) -> Result<Option<String>, BadInput> + 'a>;
 
@@ -28,13 +34,18 @@ pub struct Stream<'a> {
 impl Stream<'_> {
     /// Returns the text that `token` completes, which is often empty.
     pub fn push(&mut self, token: u32) -> Result<String, BadInput> {
-        let text = (self.step)(token)?;
-        if text.is_some() {
-            self.held.clear()
-        } else {
-            self.held.push(token)
+        if let Some(text) = (self.step)(token)? {
+            self.held.clear();
+            return Ok(text);
         }
-        Ok(text.unwrap_or_default())
+        self.held.push(token);
+        match self.text {
+            Text::Tokenizer(tokenizer) if self.held.len() >= MAX_HELD => {
+                self.step = Box::new(tokenizer.steps());
+                tokenizer.decode(&std::mem::take(&mut self.held))
+            }
+            _ => Ok(String::new()),
+        }
     }
 
     /// Returns the remaining text, with U+FFFD for bytes that form no complete character.
@@ -79,7 +90,8 @@ impl Text {
             Self::Bytes => Box::new(|token| Ok(Some(format!(" {token}")))),
             Self::Tokenizer(tokenizer) => {
                 let mut step = tokenizer.steps();
-                prompt.iter().try_for_each(|&token| step(token).map(drop))?;
+                let last = &prompt[prompt.len().saturating_sub(CONTEXT)..];
+                last.iter().try_for_each(|&token| step(token).map(drop))?;
                 Box::new(step)
             }
         };
@@ -125,6 +137,18 @@ mod tests {
             assert_eq!(pieces?, shown);
             assert_eq!(stream.end()?, at_end);
         }
+        Ok(())
+    }
+
+    #[test]
+    fn tokens_without_text_are_not_held_for_ever() -> anyhow::Result<()> {
+        let loaded = golden("lm-tied-gqa")?;
+        let text = Text::open(&loaded)?;
+        let first = text.encode("☃", loaded.model.config().vocab_size)?[0];
+        let mut stream = text.stream(&vec![first; 100_000])?;
+        let shown: Result<String, BadInput> = (0..=MAX_HELD).map(|_| stream.push(first)).collect();
+        assert_eq!(shown?, "\u{fffd}".repeat(MAX_HELD));
+        assert_eq!(stream.end()?, "\u{fffd}");
         Ok(())
     }
 

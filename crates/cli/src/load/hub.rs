@@ -10,12 +10,12 @@ mod name;
 mod tests;
 
 use std::env;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use data::BadInput;
 use models::checkpoint::shards;
 
+use crate::note::note_later;
 pub use name::Name;
 
 /// Maximum bytes of a file of one line: a reference, or the access token.
@@ -85,8 +85,7 @@ impl Hub {
         };
         match of.file {
             Some(file) if !folder.join(file).exists() => self.fetch(name, of).or_else(|e| {
-                // If this fails, nothing can be printed.
-                let _ = writeln!(std::io::stderr(), "note: going on without {file}: {e}");
+                note_later(format!("went on without {file}: {e}"));
                 Ok(folder)
             }),
             _ => Ok(folder),

@@ -3,8 +3,8 @@
 use data::BadInput;
 use serde_json::Value;
 
-/// Maximum number of normalizers: each goes over the whole text.
-pub const MAX_NORMALIZERS: usize = 64;
+/// Maximum number of parts of a kind: each goes over the whole text.
+const MAX_PARTS: usize = 64;
 
 /// Maximum bytes of a token: the crate descends once per byte of a Unigram token.
 const MAX_TOKEN: usize = 1024;
@@ -12,7 +12,7 @@ const MAX_TOKEN: usize = 1024;
 /// Maximum bytes of a Unigram vocabulary: the crate takes up to 300 bytes of memory for each.
 const MAX_UNIGRAM: usize = 1 << 22;
 
-/// Maximum number of regular expressions, and of their bytes: each may take 10 MB and half a second.
+/// Maximum number of patterns, and of their bytes: each may take 10 MB and half a second.
 const MAX_PATTERNS: usize = 16;
 const MAX_PATTERN_BYTES: usize = 1 << 14;
 
@@ -20,8 +20,8 @@ const MAX_PATTERN_BYTES: usize = 1 << 14;
 const MAX_ADDED: usize = 1 << 16;
 const MAX_ADDED_BYTES: usize = 1 << 20;
 
-/// Maximum characters of a word: the work of WordPiece grows with their square.
-const MAX_WORD: u64 = 1000;
+/// Maximum characters of a word: the work of WordPiece grows with their square. BERT has 100.
+const MAX_WORD: u64 = 200;
 
 /// Checks the model of a `tokenizer.json` and its added tokens.
 ///
@@ -52,23 +52,54 @@ pub fn check<'a>(
     }
 }
 
-/// Checks the regular expressions in parts of a `tokenizer.json`, before the crate compiles them.
+/// How often the model looks at each byte of a text, at most. A BPE merges bytes in a queue.
+pub fn looks(model: &Value) -> usize {
+    let longest = tokens(model).map(str::len).max().unwrap_or(0);
+    match model["type"].as_str() {
+        Some("BPE" | "WordLevel") => 1,
+        Some("Unigram") => longest,
+        _ => longest.max(MAX_WORD as usize),
+    }
+}
+
+/// Returns the number of parts in `part`, sequences too.
+///
+/// # Errors
+/// If there are too many.
+pub fn count(file: &str, what: &str, part: &Value) -> Result<usize, BadInput> {
+    let found = typed(part);
+    at_most(file, &format!("number of {what}"), MAX_PARTS, found).map(|()| found)
+}
+
+fn typed(part: &Value) -> usize {
+    match part {
+        Value::Object(object) => {
+            let own = object.get("type").is_some_and(Value::is_string);
+            usize::from(own) + object.values().map(typed).sum::<usize>()
+        }
+        Value::Array(parts) => parts.iter().map(typed).sum(),
+        _ => 0,
+    }
+}
+
+/// Checks the patterns in parts of a `tokenizer.json`, before the crate compiles them. A string is compiled, too.
 ///
 /// # Errors
 /// [`BadInput`] if there are too many, or they are too long.
 pub fn check_patterns(file: &str, parts: &[&Value]) -> Result<(), BadInput> {
     let mut lengths = vec![];
     parts.iter().for_each(|part| patterns(part, &mut lengths));
-    at_most(file, "number of `Regex`", MAX_PATTERNS, lengths.len())?;
+    at_most(file, "number of patterns", MAX_PATTERNS, lengths.len())?;
     let bytes = lengths.iter().sum();
-    at_most(file, "bytes of all `Regex`", MAX_PATTERN_BYTES, bytes)
+    at_most(file, "bytes of all patterns", MAX_PATTERN_BYTES, bytes)
 }
 
-/// The bytes of each regular expression in `part`.
+/// The bytes of each pattern in `part`.
 fn patterns(part: &Value, lengths: &mut Vec<usize>) {
     match part {
         Value::Object(object) => {
-            lengths.extend(object.get("Regex").and_then(Value::as_str).map(str::len));
+            let own = ["Regex", "String"].map(|kind| object.get(kind).and_then(Value::as_str));
+            lengths.extend(own.into_iter().flatten().map(str::len));
             object.values().for_each(|part| patterns(part, lengths));
         }
         Value::Array(parts) => parts.iter().for_each(|part| patterns(part, lengths)),
@@ -114,11 +145,21 @@ mod tests {
         let expected = "t.json: bytes of all tokens of a Unigram `vocab`: expected at most 4194304, found 4195328";
         assert_eq!(refused(much, &[]), expected);
         let word = json!({"vocab": {}, "max_input_chars_per_word": 1_000_000});
-        let expected = "t.json: `max_input_chars_per_word`: expected at most 1000, found 1000000";
+        let expected = "t.json: `max_input_chars_per_word`: expected at most 200, found 1000000";
         assert_eq!(refused(word, &[]), expected);
         let many = vec!["ab"; MAX_ADDED + 1];
         assert!(refused(json!({}), &many).contains("`added_tokens`: expected at most 65536"));
         let much = [&*"a".repeat(MAX_ADDED_BYTES), "b"];
         assert!(refused(json!({}), &much).contains("bytes of all"));
+    }
+
+    #[test]
+    fn parts_and_patterns_are_counted() {
+        let split = json!({"type": "Split", "pattern": {"String": "b"}});
+        let chain = |n| json!({"type": "Sequence", "parts": vec![&split; n]});
+        assert_eq!(count("x", "parts", &chain(63)), Ok(64));
+        assert!(count("x", "parts", &chain(64)).is_err());
+        let patterns = |n| check_patterns("x", &[&chain(8), &chain(n)]);
+        assert!(patterns(8).is_ok() && patterns(9).is_err());
     }
 }

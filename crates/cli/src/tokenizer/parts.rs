@@ -14,8 +14,11 @@ use super::{growth, limits, run};
 /// Maximum bytes of a text after the parts. The crate `tokenizers` keeps about 200 bytes for each of them.
 const MAX_TEXT: usize = 1 << 22;
 
+/// Maximum bytes that all parts and the model look at, for which they take up to half a minute.
+const MAX_WORK: f64 = (1u64 << 25) as f64;
+
 /// How many times as long a decoder may make the text of a token.
-const MAX_DECODED: f64 = 1024.;
+const MAX_DECODED: f64 = 64.;
 
 /// The file. A key that is there twice is an error here, because the crate `tokenizers` would take the last.
 #[derive(Deserialize)]
@@ -40,9 +43,13 @@ struct Added {
 
 /// The parts that may lengthen a text.
 pub struct Parts {
-    normalizers: Vec<NormalizerWrapper>,
-    /// Bytes and tokens for each byte of the normalised text, at most.
-    rest: f64,
+    /// Each with the bytes that it makes of one, at most.
+    normalizers: Vec<(NormalizerWrapper, f64)>,
+    /// Bytes for each byte of the normalised text, and tokens for those.
+    pre_tokenized: f64,
+    processed: f64,
+    /// How often the parts and the model look at each byte.
+    looks: f64,
 }
 
 impl Parts {
@@ -71,28 +78,38 @@ impl Parts {
             post_processor,
             decoder,
             added_tokens,
-            ..
+            model,
         } = parsed;
         limits::check_patterns(file, &[&normalizer, &pre_tokenizer, &decoder])?;
         let normalizer: Option<NormalizerWrapper> = typed(file, normalizer)?;
         let pre_tokenizer: Option<PreTokenizerWrapper> = typed(file, pre_tokenizer)?;
         let post_processor: Option<PostProcessorWrapper> = typed(file, post_processor)?;
         let decoder: Option<DecoderWrapper> = typed(file, decoder)?;
-        let decoder = growth::of_decoder(&canonical(file, &decoder)?);
+        let decoder = canonical(file, &decoder)?;
+        limits::count(file, "decoders", &decoder)?;
+        let decoder = growth::of_decoder(&decoder);
         if decoder > MAX_DECODED {
             let expected =
                 format!("a decoder that makes a token at most {MAX_DECODED} times as long");
             return Err(BadInput::new(file, expected, format!("{decoder:.1e}")));
         }
-        let normalizers = normalizer.map_or_else(Vec::new, flat);
-        if normalizers.len() > limits::MAX_NORMALIZERS {
-            let expected = format!("at most {} normalizers", limits::MAX_NORMALIZERS);
-            return Err(BadInput::new(file, expected, normalizers.len()));
-        }
+        let pre_tokenizer = canonical(file, &pre_tokenizer)?;
+        let post_processor = canonical(file, &post_processor)?;
+        let parts = limits::count(file, "normalizers", &canonical(file, &normalizer)?)?
+            + limits::count(file, "pre-tokenizers", &pre_tokenizer)?
+            + limits::count(file, "post-processors", &post_processor)?;
+        let normalizers = normalizer.map_or_else(Vec::new, flat).into_iter();
+        let with_growth = |part| {
+            let growth = growth::of_normalizer(&canonical(file, &Some(&part))?);
+            Ok((part, growth))
+        };
         let parts = Self {
-            normalizers,
-            rest: growth::of_pre_tokenizer(&canonical(file, &pre_tokenizer)?)
-                * growth::of_post_processor(&canonical(file, &post_processor)?),
+            normalizers: normalizers
+                .map(with_growth)
+                .collect::<Result<_, BadInput>>()?,
+            pre_tokenized: growth::of_pre_tokenizer(&pre_tokenizer),
+            processed: growth::of_post_processor(&post_processor),
+            looks: (parts + limits::looks(&model)) as f64,
         };
         let mut tokens = added_tokens.iter();
         tokens.try_for_each(|token| parts.check(file, &token.content))?;
@@ -102,15 +119,26 @@ impl Parts {
     /// Normalises `text`, one normalizer after the other, and checks before each how long the result may be.
     ///
     /// # Errors
-    /// [`BadInput`] if it may have more than 4 MiB, or a normalizer fails.
+    /// [`BadInput`] if it may have more than 4 MiB or take minutes, or a normalizer fails.
     pub fn check(&self, file: &str, text: &str) -> Result<(), BadInput> {
         let mut normalized = NormalizedString::from(text);
-        for part in &self.normalizers {
-            let most = growth::of_normalizer(&canonical(file, &Some(part))?);
-            fits(file, normalized.get(), most)?;
+        for (part, growth) in &self.normalizers {
+            fits(file, normalized.get(), *growth)?;
+            self.is_quick(file, normalized.get().len() as f64)?;
             run(file, || part.normalize(&mut normalized))?;
         }
-        fits(file, normalized.get(), self.rest)
+        fits(file, normalized.get(), self.pre_tokenized * self.processed)?;
+        self.is_quick(file, normalized.get().len() as f64 * self.pre_tokenized)
+    }
+
+    fn is_quick(&self, file: &str, bytes: f64) -> Result<(), BadInput> {
+        let work = bytes * self.looks;
+        if work <= MAX_WORK {
+            return Ok(());
+        }
+        let expected =
+            format!("parts and a model that look at bytes of the text at most {MAX_WORK} times");
+        Err(BadInput::new(file, expected, format!("up to {work:.1e}")))
     }
 }
 
@@ -138,5 +166,23 @@ fn flat(normalizer: NormalizerWrapper) -> Vec<NormalizerWrapper> {
     match normalizer {
         NormalizerWrapper::Sequence(parts) => parts.into_iter().flat_map(flat).collect(),
         part => vec![part],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_text_that_takes_minutes_is_refused() {
+        let splits = vec![json!({"type": "WhitespaceSplit"}); 60];
+        let splits = json!({"type": "Sequence", "pretokenizers": splits});
+        let file = json!({"model": {"type": "WordLevel"}, "pre_tokenizer": splits});
+        let parts = Parts::read("x", &file.to_string()).unwrap();
+        assert_eq!(parts.check("x", &"a ".repeat(1 << 18)), Ok(()));
+        let error = parts.check("x", &"a ".repeat(1 << 19)).unwrap_err();
+        assert_eq!(error.found, "up to 6.5e7");
     }
 }

@@ -97,7 +97,7 @@ fn chains_that_lengthen_a_text() {
     let processors = json!({"type": "Sequence", "processors": vec![twice; 40]});
     refuses("post_processor", processors, TOO_LONG);
     let decoders = json!({"type": "Sequence", "decoders": vec![&twenty; 12]});
-    let reason = "a decoder that makes a token at most 1024 times as long, found ";
+    let reason = "a decoder that makes a token at most 64 times as long, found ";
     refuses("decoder", decoders, reason);
 }
 
@@ -130,9 +130,9 @@ fn vocabularies_and_patterns_that_take_all_memory() {
     for (part, reason) in [
         (
             split(&alternatives.join("|")),
-            "bytes of all `Regex`: expected at most 16384, found 24",
+            "bytes of all patterns: expected at most 16384, found 24",
         ),
-        (many, "number of `Regex`: expected at most 16, found 17"),
+        (many, "number of patterns: expected at most 16, found 17"),
     ] {
         let run = run_with(|tokenizer| tokenizer["pre_tokenizer"] = part);
         run.refused(&["tokenizer.json: ", reason]);

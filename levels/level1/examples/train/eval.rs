@@ -4,15 +4,16 @@ use std::path::Path;
 
 use candle_core::{D, DType, Device, Tensor};
 use cli::tokenizer::TextTokenizer;
+use data::BadInput;
 use data::corpus::Page;
 use data::families::FAMILIES;
 use data::picture::Preprocessor;
-use data::shapes::CLASSES;
+use data::shapes::{CLASSES, SIDE};
 use indicatif::ProgressBar;
 use level1::Level1;
 use models::checkpoint::Checkpoint;
 use models::config::ConfigFile;
-use models::{GraphTransformer, LanguageModel, VisionTransformer, gnn, lm, vit};
+use models::{GraphTransformer, LanguageModel, Scores, VisionTransformer, gnn, lm, vit};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
@@ -35,7 +36,7 @@ fn weights(
     Ok(checkpoint.into_weights(DType::F32, &Device::Cpu))
 }
 
-fn config(folder: &Path) -> models::Result<ConfigFile> {
+pub fn config(folder: &Path) -> models::Result<ConfigFile> {
     Ok(ConfigFile::read(&folder.join("config.json"))?)
 }
 
@@ -45,13 +46,14 @@ pub fn language(folder: &Path, held_out: &[Page]) -> anyhow::Result<Value> {
     let weights = weights(folder, lm::LAYERS, config.num_hidden_layers)?;
     let model = LanguageModel::load(weights, &config).map_err(models::Error::from)?;
     let tokenizer = TextTokenizer::open(&folder.join("tokenizer.json"))?;
-    let bits = text::bits_per_byte(&model, &tokenizer, held_out)?;
+    let name = folder.display().to_string();
+    let bits = text::bits_per_byte(&model, &tokenizer, held_out, &name)?;
     let bytes: usize = held_out.iter().map(|page| page.text.len()).sum();
     data::println!(
         "lm: {bits:.3} bits per byte on {} held-out pages ({bytes} bytes), weights in bf16",
         held_out.len()
     );
-    let samples = text::samples(&model, &tokenizer)?;
+    let samples = text::samples(&model, &tokenizer, &name)?;
     for (how, sample) in &samples {
         data::println!("\n{how}:\n  {}", sample.trim().replace('\n', "\n  "));
     }
@@ -71,7 +73,14 @@ pub fn pictures(folder: &Path, seed: u64) -> anyhow::Result<Value> {
     let config = vit::Config::from_file(&config(folder)?)?;
     let weights = weights(folder, vit::LAYERS, config.num_hidden_layers)?;
     let model = VisionTransformer::load(weights, &config).map_err(models::Error::from)?;
-    let preprocessor = Preprocessor::read(&folder.join("preprocessor_config.json"))?;
+    let file = folder.join("preprocessor_config.json");
+    let preprocessor = Preprocessor::read(&file)?;
+    let (side, size) = (config.image_size, preprocessor.output_size(SIDE, SIDE));
+    if size != [side as u32; 2] {
+        let expected = format!("{side} × {side} pixels, the model's `image_size`");
+        return Err(BadInput::new(file.display(), expected, format!("{size:?}")).into());
+    }
+    config.check_pass(&folder.display().to_string(), BATCH, Scores::Held)?;
     let logits = |classes: &[usize], rng: &mut ChaCha8Rng| -> models::Result<Tensor> {
         let (pixels, _) = crate::vit::pictures(classes, &preprocessor, rng)?;
         Ok(model.forward(&Level1, &pixels)?)
@@ -88,8 +97,9 @@ pub fn graphs(folder: &Path, seed: u64) -> anyhow::Result<Value> {
     let config = gnn::Config::from_file(&config(folder)?)?;
     let weights = weights(folder, gnn::LAYERS, config.num_hidden_layers)?;
     let model = GraphTransformer::load(weights, &config).map_err(models::Error::from)?;
+    let name = folder.display().to_string();
     let logits = |classes: &[usize], rng: &mut ChaCha8Rng| -> models::Result<Tensor> {
-        let (batch, _) = crate::gnn::graphs(classes, model.config(), rng)?;
+        let (batch, _) = crate::gnn::graphs(classes, model.config(), &name, rng)?;
         Ok(model.forward(&Level1, &batch)?)
     };
     let score = classify("gnn", FAMILIES.len(), seed, logits)?;

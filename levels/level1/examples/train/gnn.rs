@@ -4,6 +4,7 @@ use candle_core::{DType, Device, Tensor};
 use candle_nn::{VarBuilder, loss};
 use data::families::{self, FAMILIES};
 use level1::Level1;
+use models::Scores;
 use models::gnn::{Config, GraphBatch, GraphTransformer};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -81,7 +82,7 @@ impl Task for Gnn {
 
     fn draw(&self, rng: &mut ChaCha8Rng) -> anyhow::Result<Self::Shard> {
         let classes = [(); SHARD].map(|_| rng.random_range(0..FAMILIES.len()));
-        Ok(graphs(&classes, &self.config, rng)?)
+        Ok(graphs(&classes, &self.config, self.name(), rng)?)
     }
 
     fn loss(
@@ -94,16 +95,20 @@ impl Task for Gnn {
     }
 }
 
-/// A freshly drawn graph of each family, as one batch, and the families (G).
+/// A freshly drawn graph of each family, as one batch, and the families (G). A pass that does not fit is `name`'s error.
 pub fn graphs(
     classes: &[usize],
     config: &Config,
+    name: &str,
     rng: &mut ChaCha8Rng,
 ) -> models::Result<(GraphBatch, Tensor)> {
     let graphs: Vec<_> = classes
         .iter()
         .map(|&class| families::draw(class, rng))
         .collect();
+    let nodes = graphs.iter().map(|graph| graph.num_nodes).sum();
+    let edges = graphs.iter().map(|graph| graph.edges.len()).sum();
+    config.check_pass(name, [nodes, edges, graphs.len()], Scores::Held)?;
     let graphs = GraphBatch::of(&graphs, config, DType::F32, &Device::Cpu)?;
     let classes: Vec<u32> = classes.iter().map(|&class| class as u32).collect();
     Ok((graphs, Tensor::new(classes, &Device::Cpu)?))

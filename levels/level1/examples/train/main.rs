@@ -172,7 +172,12 @@ fn finish<T: Task>(
 fn evaluate(args: &EvalArgs) -> anyhow::Result<ExitCode> {
     let folder = |name| place::folder(args.model_dir.as_deref(), name);
     match args.model {
-        Model::Lm => eval::language(&folder("lm")?, &text::pages(args.text.as_deref())?.1)?,
+        Model::Lm => {
+            let folder = folder("lm")?;
+            // A folder without a model is named before a missing text.
+            eval::config(&folder)?;
+            eval::language(&folder, &text::pages(args.text.as_deref())?.1)?
+        }
         Model::Vit => eval::pictures(&folder("vit")?, args.seed)?,
         Model::Gnn => eval::graphs(&folder("gnn")?, args.seed)?,
     };

@@ -4,11 +4,14 @@
 mod help;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use candle_core::{DType, Device, Tensor};
+use candle_nn::{VarBuilder, VarMap};
 use clap::CommandFactory;
 use data::corpus::Page;
+use models::config::ConfigFile;
 use safetensors::SafeTensors;
 use serde_json::{Value, json};
 
@@ -19,7 +22,7 @@ use crate::place::Place;
 use crate::run::{Budget, Training};
 use crate::task::Task;
 use crate::vit::Vit;
-use crate::{checkpoint, end, save, shards};
+use crate::{checkpoint, end, eval, save, shards};
 
 /// Every weight after the training, by name.
 fn weights(training: &Training) -> Vec<(String, Vec<f32>)> {
@@ -264,6 +267,56 @@ fn tensors_that_no_training_leaves_are_refused() {
         tensors.insert("losses".into(), three);
     });
     assert!(many.contains("expected at most 2, the steps"), "{many}");
+}
+
+/// The error for a model of other sizes.
+fn refused<T: Task>(
+    task: &T,
+    sizes: &[(&str, usize)],
+    load: impl FnOnce(VarBuilder, &ConfigFile),
+    evaluate: impl FnOnce(&Path) -> anyhow::Result<Value>,
+) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    for (name, bytes) in task.files().unwrap() {
+        std::fs::write(folder.join(name), bytes).unwrap();
+    }
+    let mut config = task.config();
+    for (key, n) in sizes.iter().chain(&[("num_hidden_layers", 1)]) {
+        config[*key] = json!(n);
+    }
+    let path = folder.join("config.json");
+    save::write_json(&path, &config).unwrap();
+    let weights = VarMap::new();
+    let builder = VarBuilder::from_varmap(&weights, DType::F32, &Device::Cpu);
+    load(builder, &ConfigFile::read(&path).unwrap());
+    weights.save(folder.join("model.safetensors")).unwrap();
+    evaluate(folder).unwrap_err().to_string()
+}
+
+/// Files of 20 MB, whose pass would take 10 GB.
+#[test]
+fn a_pass_that_does_not_fit_is_refused() {
+    let task = Lm::new(&pages()).unwrap();
+    let sizes = [("num_attention_heads", 1 << 13), ("head_dim", 2)];
+    let load = |weights: VarBuilder, file: &ConfigFile| {
+        let config = models::lm::Config::from_file(file).unwrap();
+        models::LanguageModel::load(weights, &config).unwrap();
+    };
+    let error = refused(&task, &sizes, load, |x| eval::language(x, &pages()));
+    assert!(error.ends_with("found 256 × 256 × 8192"), "{error}");
+
+    let sizes = [("image_size", 4096), ("patch_size", 128)];
+    let load = |weights: VarBuilder, file: &ConfigFile| {
+        let config = models::vit::Config::from_file(file).unwrap();
+        models::VisionTransformer::load(weights, &config).unwrap();
+    };
+    let error = refused(&Vit::new(), &sizes, load, |x| {
+        let size = json!({"size": {"height": 4096, "width": 4096}});
+        save::write_json(&x.join("preprocessor_config.json"), &size)?;
+        eval::pictures(x, 1)
+    });
+    assert!(error.ends_with("found 50 × 3 × 4096 × 4096"), "{error}");
 }
 
 #[test]

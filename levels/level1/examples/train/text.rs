@@ -10,7 +10,7 @@ use data::corpus::{self, Page};
 use indicatif::ProgressBar;
 use level1::Level1;
 use models::lm::Logits;
-use models::{LanguageModel, Ops, Sampling};
+use models::{LanguageModel, Ops, Sampling, Scores};
 
 use crate::lm::END_OF_TEXT;
 
@@ -31,8 +31,8 @@ pub fn pages(file: Option<&Path>) -> Result<(Vec<Page>, Vec<Page>), BadInput> {
     let text = data::read_text(file)?;
     let (train, held_out) = corpus::split(cut(&text));
     if train.is_empty() || held_out.is_empty() {
-        let expected = format!("at least about {} bytes of text", 20 * PAGE);
-        let found = format!("{} bytes", text.len());
+        let expected = format!("at least about 20 pages of {PAGE} bytes in whole lines");
+        let found = format!("{} in {} bytes", train.len() + held_out.len(), text.len());
         Err(BadInput::new(file.display(), expected, found))
     } else {
         Ok((train, held_out))
@@ -59,18 +59,25 @@ pub fn bits_per_byte(
     model: &LanguageModel,
     tokenizer: &TextTokenizer,
     pages: &[Page],
+    name: &str,
 ) -> anyhow::Result<f64> {
+    let tokens = |page: &Page| encode(model, tokenizer, &page.text);
+    let tokens: Vec<Vec<u32>> = pages.iter().map(tokens).collect::<Result<_, _>>()?;
+    let config = model.config();
+    let longest = tokens.iter().map(Vec::len).max().unwrap_or(0);
+    let size = [1, longest.min(config.max_position_embeddings)];
+    config.check_pass(name, size, 0, Logits::All, Scores::Held)?;
     let bar = ProgressBar::new(pages.len() as u64);
     bar.set_style(crate::run::style(
         "lm eval {wide_bar} {pos}/{len} pages ETA {eta}",
     ));
-    let (mut nats, mut bytes) = (0., 0);
-    for page in pages {
-        nats += nats_of(model, &encode(model, tokenizer, &page.text)?)?;
-        bytes += page.text.len();
+    let mut nats = 0.;
+    for tokens in &tokens {
+        nats += nats_of(model, tokens)?;
         bar.inc(1);
     }
     bar.finish_and_clear();
+    let bytes: usize = pages.iter().map(|page| page.text.len()).sum();
     Ok(nats / std::f64::consts::LN_2 / bytes as f64)
 }
 
@@ -81,7 +88,7 @@ fn nats_of(model: &LanguageModel, tokens: &[u32]) -> candle_core::Result<f64> {
     while known < tokens.len() {
         let start = match known {
             1 => 0,
-            _ => known - context / 2,
+            _ => known - context.div_ceil(2),
         };
         let end = tokens.len().min(start + context + 1);
         let ids = Tensor::new(&tokens[start..end - 1], &Device::Cpu)?.unsqueeze(0)?; // (1, T)
@@ -102,6 +109,7 @@ fn nats_of(model: &LanguageModel, tokens: &[u32]) -> candle_core::Result<f64> {
 pub fn samples(
     model: &LanguageModel,
     tokenizer: &TextTokenizer,
+    name: &str,
 ) -> anyhow::Result<Vec<(&'static str, String)>> {
     let draws = [
         ("greedy", Sampling::greedy()),
@@ -110,17 +118,20 @@ pub fn samples(
             Sampling::new(0.8, Some(40), None, 1),
         ),
     ];
-    let write = |(how, mut sampling)| Ok((how, sample(model, tokenizer, &mut sampling)?));
+    let write = |(how, mut sampling)| Ok((how, sample(model, tokenizer, name, &mut sampling)?));
     draws.into_iter().map(write).collect()
 }
 
 fn sample(
     model: &LanguageModel,
     tokenizer: &TextTokenizer,
+    name: &str,
     sampling: &mut Sampling,
 ) -> anyhow::Result<String> {
     let end = tokenizer.token(END_OF_TEXT);
     let mut tokens = encode(model, tokenizer, PROMPT)?;
+    let size = [1, tokens.len()];
+    (model.config()).check_pass(name, size, SAMPLE, Logits::Last, Scores::Held)?;
     let mut caches = model.new_caches(&Level1, 1, tokens.len() + SAMPLE)?;
     let mut new = tokens.clone();
     for _ in 0..SAMPLE {
@@ -166,6 +177,6 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "too short\n").unwrap();
         let error = pages(Some(file.path())).unwrap_err().to_string();
-        assert!(error.ends_with("found 10 bytes"), "{error}");
+        assert!(error.ends_with("found 1 in 10 bytes"), "{error}");
     }
 }

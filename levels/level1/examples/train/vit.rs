@@ -138,10 +138,10 @@ pub fn pictures(
     for &class in classes {
         pixels.extend(preprocessor.apply(&shapes::draw(class, rng))?);
     }
-    let side = SIDE as usize;
+    let [height, width] = preprocessor.output_size(SIDE, SIDE).map(|n| n as usize);
     let classes: Vec<u32> = classes.iter().map(|&class| class as u32).collect();
     Ok((
-        Tensor::from_vec(pixels, (classes.len(), 3, side, side), &Device::Cpu)?,
+        Tensor::from_vec(pixels, (classes.len(), 3, height, width), &Device::Cpu)?,
         Tensor::new(classes, &Device::Cpu)?,
     ))
 }
