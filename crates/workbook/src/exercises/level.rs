@@ -8,6 +8,7 @@ mod handout;
 mod milestones;
 mod new;
 mod oracle;
+mod repeat;
 mod report;
 mod run;
 mod rung;

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Result;
 use candle_core::DType;
@@ -23,10 +23,10 @@ use sandbox::{Killed, Limits, Outcome};
 pub use self::difference::difference;
 use self::kernels::Kernels;
 use self::stderr::{exhausted, last_lines, one_line, panic, with_line};
-use super::calls::{Call, left, tensors};
-use super::child::{self, Counts, Found, Output, Ran, Times, first_line};
+use super::calls::Call;
+use super::child::{self, Counts, Found, Output, Ran, Times};
 use super::oracle::{expected, with_tanh};
-use super::traffic::{most, uncounted};
+use super::repeat::{self, Counted};
 
 /// Runs the methods of one level, each in a process of its own.
 pub struct Checker<'l> {
@@ -131,8 +131,7 @@ impl<'l> Checker<'l> {
         })
     }
 
-    /// Counts of a method that is right. Its process says how many tensors and launches it made; this process repeats the
-    /// launches on other operands, and counts the rest.
+    /// Counts of a method that is right.
     fn counted(&self, method: &str, ran: &[Ran]) -> Result<Right> {
         let entries = entries(ran).into_iter();
         let mut right = Right {
@@ -142,35 +141,14 @@ impl<'l> Checker<'l> {
         let Some(last) = ran.last() else {
             return Ok(right);
         };
-        right.counts = last.counts;
         right.needs_gpu = last.needs_gpu;
-        let sequence = last.sequence.as_ref();
-        let Some(sequence) = sequence.filter(|_| last.counts.launches > 0) else {
-            return Ok(right);
-        };
-        let call = child::unseen(method)?;
-        // A learner's process may make them slow and large.
-        let options = simt::Options {
-            until: Some(Instant::now() + self.limit),
-            memory: 1 << 30,
-            ..child::options()
-        };
-        match sequence.repeat(&tensors(&call), options) {
-            Ok(repeated) => {
-                right.counts = last.counts.with(&repeated.reports);
-                let all = expected(&call)?;
-                right.left = uncounted(&repeated.reports).or_else(|| left(&call, &all, &repeated));
-                right.most = most(&repeated.reports).map(|most| Most {
-                    place: self.place(&most),
-                    what: one_line(&most.what),
-                });
-            }
-            Err(error) => {
-                let found = first_line(&error);
-                right.left = Some(format!("launches that can be repeated, found {found}"));
-            }
-        }
-        right.left = right.left.map(|left| one_line(&left));
+        let Counted { counts, left, most } = repeat::counted(method, last, self.limit)?;
+        right.counts = counts;
+        right.left = left.map(|left| one_line(&left));
+        right.most = most.map(|most| Most {
+            place: self.place(&most),
+            what: one_line(&most.what),
+        });
         Ok(right)
     }
 
