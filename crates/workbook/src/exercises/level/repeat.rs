@@ -1,8 +1,9 @@
-//! Repeats the launches of a learner's method on operands that it has not seen, and counts them.
+//! Repeats the launches of a learner's method on operands that it has not seen, and counts them, in a process of its own:
+//! `exercises level repeat`.
 
-use std::time::{Duration, Instant};
+use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use super::calls::{left, tensors};
@@ -21,25 +22,31 @@ pub struct Counted {
     pub most: Option<Found>,
 }
 
-/// Counts the call `last` of `method`. Its process may write anything: of its counters, the tensors are taken as they are, and
-/// launches that cannot be repeated leave all work to other code.
-pub fn counted(method: &str, last: &Ran, limit: Duration) -> Result<Counted> {
-    let mut counted = Counted::default();
-    counted.counts.tensors = last.counts.tensors;
-    if last.counts.launches == 0 {
-        return Ok(counted);
+impl Counted {
+    /// The counts of a call whose launches cannot be repeated. Its process may write anything: of its counters, the tensors
+    /// are taken as they are, and the others are not.
+    pub fn unrepeated(last: &Ran, found: &str) -> Self {
+        let mut counted = Self {
+            left: Some(format!("launches that can be repeated, found {found}")),
+            ..Self::default()
+        };
+        counted.counts.tensors = last.counts.tensors;
+        counted
     }
-    let unrepeated = |counted: Counted, found: &str| Counted {
-        left: Some(format!("launches that can be repeated, found {found}")),
-        ..counted
-    };
+}
+
+/// Counts the call `last` of `method`.
+fn counted(method: &str, last: &Ran) -> Result<Counted> {
+    let none = Counted::unrepeated(last, "none");
+    if last.counts.launches == 0 {
+        return Ok(Counted { left: None, ..none });
+    }
     let Some(sequence) = &last.sequence else {
-        return Ok(unrepeated(counted, "none"));
+        return Ok(none);
     };
     let call = child::unseen(method)?;
-    // A learner's process may make them slow and large.
+    // A learner's process may make them large.
     let options = simt::Options {
-        until: Some(Instant::now() + limit),
         memory: 1 << 30,
         ..child::options()
     };
@@ -47,13 +54,21 @@ pub fn counted(method: &str, last: &Ran, limit: Duration) -> Result<Counted> {
         Ok(repeated) => {
             let all = expected(&call)?;
             Counted {
-                counts: counted.counts.with(&repeated.reports),
+                counts: none.counts.with(&repeated.reports),
                 left: uncounted(&repeated.reports).or_else(|| left(&call, &all, &repeated)),
                 most: most(&repeated.reports),
             }
         }
-        Err(error) => unrepeated(counted, &first_line(&error)),
+        Err(error) => Counted::unrepeated(last, &first_line(&error)),
     })
+}
+
+/// Reads what the process of `method` wrote to the file `ran`, counts its last call, and writes [`Counted`] to `out`.
+pub fn repeat(method: &str, ran: &Path, out: &Path) -> Result<bool> {
+    let ran: Vec<Ran> = child::read(ran)?;
+    let last = ran.last().context("expected calls, found none")?;
+    data::save_as(out, &serde_json::to_vec(&counted(method, last)?)?)?;
+    Ok(true)
 }
 
 #[cfg(test)]
@@ -63,33 +78,22 @@ mod tests {
     /// As level 1's method, whose process writes other counts at its end.
     #[test]
     fn counts_that_a_process_makes_up_are_not_its_kernels() -> Result<()> {
-        let claimed = Counts {
-            launches: 1,
-            tensors: 1,
-            bytes: 1,
-            warps: 1,
-            flops: 0,
-        };
-        let made_up = |launches, sequence: &str| -> Result<Counted> {
-            let ran = Ran {
-                counts: Counts { launches, ..claimed },
-                sequence: serde_json::from_str(sequence)?,
-                ..Ran::default()
-            };
-            counted("linear", &ran, Duration::from_secs(9))
-        };
         let none = r#"{"texts":[],"others":[],"launches":[],"results":[]}"#;
         for (launches, sequence, line) in [
             (1, "null", "launches that can be repeated, found none"),
             (1, none, "kernels that read all operands, found 0 of "),
             (0, "null", ""),
         ] {
-            let found = made_up(launches, sequence)?;
-            let alone = Counts {
-                tensors: 1,
-                ..Counts::default()
+            let claimed =
+                format!(r#"{{"launches":{launches},"tensors":7,"bytes":1,"warps":1,"flops":0}}"#);
+            let ran = Ran {
+                counts: serde_json::from_str(&claimed)?,
+                sequence: serde_json::from_str(sequence)?,
+                ..Ran::default()
             };
-            assert_eq!(found.counts, alone, "{sequence}");
+            let found = counted("linear", &ran)?;
+            assert_eq!((found.counts.steps(), found.counts.bytes), (7, 0));
+            assert_eq!((found.counts.launches, found.counts.warps), (0, 0));
             let left = found.left.unwrap_or_default();
             assert!(left.starts_with(line), "{left}");
         }
