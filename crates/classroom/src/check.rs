@@ -21,7 +21,7 @@ use simt::Class;
 pub use counters::{Counter, costs_before, counters};
 pub use kernel::named;
 pub use limits::short;
-pub use questions::{Predictions, options, predictions};
+pub use questions::{Predictions, options, predictions, valid};
 pub use rust::{KNOWN, Rustc, TO_COMPILE, libraries};
 pub use words::forbidden;
 

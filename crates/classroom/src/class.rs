@@ -12,7 +12,7 @@ use std::time::Instant;
 use data::BadInput;
 use serde::Serialize;
 
-use crate::check::{Failure, Part};
+use crate::check::{Failure, Part, valid};
 use crate::exercise::Exercise;
 use crate::grade::{Grade, Verdict};
 use crate::handout;
@@ -258,7 +258,11 @@ impl Student {
                     .unwrap_or(0)
                     .min(HINTS)
             }),
-            first_prediction: progress.and_then(|mut kept| kept.predictions.remove(&exercise.id)),
+            first_prediction: progress.and_then(|kept| {
+                let first = kept.predictions.get(&exercise.id)?;
+                let valid = valid(exercise, |name| first.get(name).map(String::as_str));
+                valid.filter(|valid| !valid.is_empty())
+            }),
         }
     }
 
