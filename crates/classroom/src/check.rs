@@ -223,7 +223,7 @@ const MOST_BYTES: u64 = 1 << 18;
 fn read(path: &Path) -> Result<Result<Vec<u8>, String>, BadInput> {
     let file = fs::metadata(path).map_err(|e| BadInput::unreadable(path, &e))?;
     if !file.is_file() {
-        return Ok(Err("expected a file, found something else".into()));
+        return Ok(Err(format!("expected a file, found {}", data::kind(&file))));
     }
     if file.len() > MOST_BYTES {
         let found = file.len();

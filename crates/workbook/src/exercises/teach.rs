@@ -119,6 +119,9 @@ pub fn grade(exercises: &[Exercise], place: &Place, args: &GradeArgs) -> Result<
     safe(&wanted, args)?;
     // 32 bits, because some JSON readers have no larger integers.
     let seed = args.seed.unwrap_or_else(|| rand::random::<u32>().into());
+    if handouts::is_one(&args.submissions) {
+        class.has_some(&args.submissions)?;
+    }
     class.not_graded.iter().try_for_each(say)?;
     class.has_some(&args.submissions)?;
     say(format_args!(
