@@ -180,34 +180,6 @@ fn no_limit_on_loads_is_kept_by_atomics() {
     assert!(failure.line.contains(expected), "{}", failure.line);
 }
 
-/// Threads that count each other with an atomic, and read the count until all have come, wait as at a barrier.
-#[test]
-fn no_limit_on_barriers_is_kept_by_one_of_atomics() {
-    let exercise = &named("double-buffer");
-    let text = solution(exercise);
-    let first = "    setp.lt.u32     %inside, %tx, %inner;\n";
-    let other = "    xor.b32         %now, %now, 1024;            // the other buffer\n";
-    assert_eq!(text.matches(other).count(), 1);
-    let gate = "    .shared .align 4 .u32 gate;
-    .reg .b32 %came, %all;
-    .reg .pred %wait;
-    mov.u32 %all, 0;
-    or.b32 %at, %tx, %ty;
-    setp.eq.u32 %wait, %at, 0;
-    @%wait st.shared.u32 [gate], 0;\n";
-    let text = text.replacen(first, &format!("{gate}{first}"), 1);
-    let wait = "    add.u32 %all, %all, 256;
-    atom.acq_rel.cta.shared.add.u32 %came, [gate], 1;
-hold:
-    ld.acquire.cta.shared.u32 %came, [gate];
-    setp.lt.u32 %wait, %came, %all;
-    @%wait bra hold;\n";
-    let failure = checked(exercise, &text.replace(other, wait));
-    assert_eq!(failure.by, Part::Limit, "{}", failure.line);
-    let expected = "at `bar.sync` alone, found `atom.acq_rel.";
-    assert!(failure.line.contains(expected), "{}", failure.line);
-}
-
 #[test]
 fn files_are_out_of_reach() {
     if !has_sandbox("files that a submission of an exercise reads and writes") {
