@@ -147,6 +147,10 @@ pub struct Counts {
     pub shared_store_ideal: u64,
     /// Warp instructions that update shared memory in at least one lane.
     pub shared_atomic_requests: u64,
+    /// Their wavefronts, as of loads at the same addresses: hardware needs no fewer, and more for lanes at one address.
+    pub shared_atomic_wavefronts: u64,
+    /// Warp instructions that read or write local memory in at least one lane.
+    pub local_requests: u64,
     /// Warp instructions that read another block's shared memory with at least one lane.
     pub cluster_load_requests: u64,
     /// Warp instructions that write another block's shared memory with at least one lane.
@@ -182,6 +186,8 @@ impl Counts {
         self.shared_store_wavefronts += other.shared_store_wavefronts;
         self.shared_store_ideal += other.shared_store_ideal;
         self.shared_atomic_requests += other.shared_atomic_requests;
+        self.shared_atomic_wavefronts += other.shared_atomic_wavefronts;
+        self.local_requests += other.local_requests;
         self.cluster_load_requests += other.cluster_load_requests;
         self.cluster_store_requests += other.cluster_store_requests;
     }

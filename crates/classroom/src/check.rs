@@ -21,7 +21,7 @@ use simt::Class;
 pub use counters::{Counter, costs_before, counters};
 pub use kernel::named;
 pub use limits::short;
-pub use questions::{Predictions, options, predictions};
+pub use questions::{Predictions, options, predictions, valid};
 pub use rust::{KNOWN, Rustc, TO_COMPILE, keeps_out, libraries, out_of_reach};
 pub use words::forbidden;
 
@@ -227,7 +227,7 @@ const MOST_BYTES: u64 = 1 << 18;
 fn read(path: &Path) -> Result<Result<Vec<u8>, String>, BadInput> {
     let file = fs::metadata(path).map_err(|e| BadInput::unreadable(path, &e))?;
     if !file.is_file() {
-        return Ok(Err("expected a file, found something else".into()));
+        return Ok(Err(format!("expected a file, found {}", data::kind(&file))));
     }
     if file.len() > MOST_BYTES {
         let found = file.len();

@@ -12,14 +12,14 @@ use std::time::Instant;
 use data::BadInput;
 use serde::Serialize;
 
-use crate::check::{Failure, Part};
+use crate::check::{Failure, Part, valid};
 use crate::exercise::Exercise;
 use crate::grade::{Grade, Verdict};
 use crate::handout;
 use crate::learner::{PROGRESS, Progress};
 use crate::printed::printable;
 use crate::spec::HINTS;
-pub use files::{Entries, files_below};
+pub use files::{Entries, files_below, listed};
 pub use names::distinct;
 use names::{is_archive, looks_like_one, meant, name_of};
 
@@ -28,9 +28,6 @@ pub const OWN_FOLDER: &str = "my-exercises";
 
 /// Maximum depth at which a student's folders are searched.
 const DEEPEST: usize = 6;
-
-/// Maximum number of a student's files that are named when they are not graded.
-const LISTED: usize = 20;
 
 /// Maximum number of a student's files whose names are compared with those of the exercises.
 const COMPARED: usize = 1000;
@@ -112,10 +109,10 @@ impl Class {
         let are_students = students.iter().any(holds);
         if are_students {
             let why = "it is next to the students' folders, not in one of them";
-            let files = beside.files.iter();
-            not_graded.extend(files.map(|file| NotGraded::new(file, why)));
-            let aside = beside.aside.iter();
-            not_graded.extend(aside.map(|(path, why)| NotGraded::new(path, why)));
+            let files = beside.files.iter().map(|file| (file, why));
+            let aside = beside.aside.iter().map(|(path, why)| (path, &**why));
+            let note = |(path, why): (&PathBuf, &str)| NotGraded::new(path, why);
+            not_graded.extend(listed(folder, files.chain(aside), note));
         } else {
             students.push(beside);
         }
@@ -242,16 +239,11 @@ impl Student {
         let too_deep =
             "it is too deep: submissions belong in the student's folder, or in a folder inside it";
         let deep = deep.map(|path| (path, Some(too_deep)));
-        let mut all = files.chain(aside).chain(deep);
+        let all = files.chain(aside).chain(deep);
         let note = |(path, why): (&PathBuf, Option<&str>)| {
             NotGraded::new(path, why.map_or_else(|| guess(path), str::to_owned))
         };
-        let mut listed: Vec<NotGraded> = all.by_ref().take(LISTED).map(note).collect();
-        match all.count() {
-            0 => {}
-            more => listed.push(NotGraded::new(&self.folder, format!("{more} more files"))),
-        }
-        listed
+        listed(&self.folder, all, note)
     }
 
     /// Grades an exercise; `check` checks a submission.
@@ -282,7 +274,11 @@ impl Student {
                     .unwrap_or(0)
                     .min(HINTS)
             }),
-            first_prediction: progress.and_then(|mut kept| kept.predictions.remove(&exercise.id)),
+            first_prediction: progress.and_then(|kept| {
+                let first = kept.predictions.get(&exercise.id)?;
+                let valid = valid(exercise, |name| first.get(name).map(String::as_str));
+                valid.filter(|valid| !valid.is_empty())
+            }),
         }
     }
 

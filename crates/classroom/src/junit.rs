@@ -1,5 +1,6 @@
 //! Grades as JUnit XML, for other systems.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use data::BadInput;
@@ -24,7 +25,8 @@ pub fn junit(grades: &Grades) -> Result<String, BadInput> {
         report.add_test_suite(suite);
     }
     if !not_graded.is_empty() {
-        report.add_test_suite(left_out(not_graded));
+        let students = grades.iter().map(|grade| grade.student.as_str()).collect();
+        report.add_test_suite(left_out(&unused(&students), not_graded));
     }
     report
         .to_string()
@@ -45,9 +47,18 @@ fn case(grade: &Grade) -> TestCase {
     case
 }
 
+/// A name of a suite that no student has.
+fn unused(students: &BTreeSet<&str>) -> String {
+    let mut name = "not graded".to_owned();
+    while students.contains(&*name) {
+        name += " (files)";
+    }
+    name
+}
+
 /// A suite of skipped files.
-fn left_out(not_graded: &[NotGraded]) -> TestSuite {
-    let mut suite = TestSuite::new("not graded");
+fn left_out(name: &str, not_graded: &[NotGraded]) -> TestSuite {
+    let mut suite = TestSuite::new(name);
     for NotGraded { file, why } in not_graded {
         let mut status = TestCaseStatus::skipped();
         status.set_message(why.as_str());
@@ -70,4 +81,11 @@ fn status(verdict: &Verdict) -> TestCaseStatus {
         .set_type(verdict.by.clone().unwrap_or_default())
         .set_message(verdict.line.clone().unwrap_or_default());
     status
+}
+
+#[test]
+fn no_student_shares_a_suite_with_the_files_that_are_not_graded() {
+    assert_eq!(unused(&["ada"].into()), "not graded");
+    let students = ["not graded", "not graded (files)"];
+    assert_eq!(unused(&students.into()), "not graded (files) (files)");
 }

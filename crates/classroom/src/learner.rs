@@ -61,8 +61,11 @@ impl Learner {
     /// Opens the learner's `folder`, which need not exist yet.
     ///
     /// # Errors
-    /// The file in it is not a progress.
+    /// It is a file, or the file in it is not a progress.
     pub fn open(folder: &Path) -> Result<Self, BadInput> {
+        if folder.is_file() {
+            return Err(bad(folder, "a folder", "a file"));
+        }
         let mut learner = Self {
             folder: folder.to_path_buf(),
             progress: Progress::default(),

@@ -77,12 +77,10 @@ fn counter(name: &str, counts: &Counts) -> Option<f64> {
         "global_load_requests" | "global_store_requests" => counts.global_atomic_requests,
         "global_load_sectors" | "global_store_sectors" => counts.global_atomic_sectors,
         "global_load_ideal" | "global_store_ideal" => counts.global_atomic_ideal,
-        // Wavefronts of atomics are not counted; each request has one at least.
+        "shared_load_wavefronts" | "shared_store_wavefronts" => counts.shared_atomic_wavefronts,
         "shared_load_requests"
-        | "shared_load_wavefronts"
         | "shared_load_ideal"
         | "shared_store_requests"
-        | "shared_store_wavefronts"
         | "shared_store_ideal" => counts.shared_atomic_requests,
         _ => 0,
     };
@@ -116,6 +114,23 @@ pub fn uncounted<'r>(formula: &str, report: &'r Report) -> Option<&'r simt::Line
             || of_barriers && (is_atomic || line.form.split('.').any(orders))
     };
     report.lines.iter().find(is_uncounted)
+}
+
+/// Returns the first instruction of a barrier that a kernel makes by itself, if `formula` counts barriers: an atomic, or a load that
+/// another thread's store may release.
+pub fn own_barrier<'r>(formula: &str, report: &'r Report) -> Option<&'r simt::Line> {
+    let counts_barriers = formula.split_whitespace().any(|term| term == "op:bar.sync");
+    let mut lines = report.lines.iter();
+    lines.find(|line| counts_barriers && is_of_own_barrier(&line.form))
+}
+
+fn is_of_own_barrier(form: &str) -> bool {
+    let mut parts = form.split('.');
+    match parts.next() {
+        Some("atom" | "red" | "multimem") => true,
+        Some("ld") => parts.any(|part| matches!(part, "acquire" | "relaxed" | "volatile" | "mmio")),
+        _ => false,
+    }
 }
 
 /// Returns the lines with the maximum of the formula's first term, in source order; empty if all are 0.
@@ -167,6 +182,7 @@ mod tests {
         report.total.global_atomic_requests = 2;
         report.total.shared_load_requests = 1;
         report.total.shared_atomic_requests = 5;
+        report.total.shared_atomic_wavefronts = 160;
         let value = |formula| value(formula, &report, &Sizes::new()).unwrap();
         assert_eq!(value("global_load_sectors"), 16.);
         assert_eq!(value("global_load_requests"), 5.);
@@ -174,6 +190,10 @@ mod tests {
         assert_eq!(value("global_store_requests"), 2.);
         assert_eq!(value("shared_load_requests"), 6.);
         assert_eq!(value("shared_store_requests"), 5.);
+        assert_eq!(
+            value("shared_store_wavefronts / shared_store_requests"),
+            32.
+        );
         assert_eq!(value("flops"), 0.);
     }
 
@@ -220,6 +240,20 @@ mod tests {
             );
         }
         assert_eq!(found_by("op:bar.sync / rows", "ld.shared.u32", 0), None);
+    }
+
+    #[test]
+    fn barriers_of_atomics_and_strong_loads_are_found() {
+        for form in [
+            "atom.acq_rel.cta.shared.add.u32",
+            "ld.acquire.cta.shared.u32",
+            "ld.volatile.shared.u32",
+        ] {
+            assert!(is_of_own_barrier(form), "{form}");
+        }
+        for form in ["ld.shared.u32", "st.volatile.u32", "bar.red.popc.u32"] {
+            assert!(!is_of_own_barrier(form), "{form}");
+        }
     }
 
     #[test]

@@ -75,12 +75,17 @@ fn all_of(path: &Path, file: File, limit: u64, from: &str) -> Result<Vec<u8>, Ba
 /// Whether there is a file at `path`, which must be a regular one. Links are followed.
 ///
 /// # Errors
-/// [`BadInput`] for a folder, and for a pipe or a device, from which a read may never return.
+/// [`BadInput`] for a folder, for a link that leads nowhere, which a write would replace, and for a pipe or a device, from
+/// which a read may never return.
 pub fn is_regular(path: &Path) -> Result<bool, BadInput> {
     match path.metadata() {
         Ok(file) if file.is_file() => Ok(true),
         Ok(other) => {
             let found = kind(&other);
+            Err(BadInput::new(path.display(), "a regular file", found))
+        }
+        Err(_) if is_there(path) => {
+            let found = "a link that leads nowhere";
             Err(BadInput::new(path.display(), "a regular file", found))
         }
         // The next read names the reason, if there is one.
@@ -89,7 +94,7 @@ pub fn is_regular(path: &Path) -> Result<bool, BadInput> {
 }
 
 /// Names something that is no regular file.
-fn kind(other: &Metadata) -> &'static str {
+pub fn kind(other: &Metadata) -> &'static str {
     if other.is_dir() {
         "a folder"
     } else {

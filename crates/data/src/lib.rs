@@ -22,7 +22,7 @@ pub mod tu;
 mod write;
 
 pub use bad_input::{BadInput, is_invisible, plain, plain_line, short, usage};
-pub use file::{PROGRESS, is_regular, is_there, read, read_file, read_text, read_text_file};
+pub use file::{PROGRESS, is_regular, is_there, kind, read, read_file, read_text, read_text_file};
 pub use json::unique_keys;
 pub use lock::Lock;
 pub use rustc::{RustcError, Span};

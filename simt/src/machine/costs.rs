@@ -33,6 +33,10 @@ impl Block<'_> {
                 counts.cluster_store_requests += u64::from(!load);
                 return Rc::default();
             }
+            Space::Local => {
+                self.counts[on.pc as usize].local_requests += 1;
+                return Rc::default();
+            }
             _ => return Rc::default(),
         };
         let counts = &mut self.counts[on.pc as usize];
@@ -77,7 +81,17 @@ impl Block<'_> {
                 counts.global_atomic_sectors += cost;
                 counts.global_atomic_ideal += ideal_sectors(groups.len(), bytes);
             }
-            Space::Shared => self.counts[on.pc as usize].shared_atomic_requests += 1,
+            Space::Shared => {
+                let (cost, _) = self.cost(on, 3, |at| wavefronts(at, on.mask, bytes, true));
+                let counts = &mut self.counts[on.pc as usize];
+                counts.shared_atomic_requests += 1;
+                counts.shared_atomic_wavefronts += cost;
+            }
+            Space::Cluster => {
+                let counts = &mut self.counts[on.pc as usize];
+                counts.cluster_load_requests += 1;
+                counts.cluster_store_requests += 1;
+            }
             _ => {}
         }
     }

@@ -171,3 +171,31 @@ fn atomics_are_counted_apart_from_loads_and_stores() {
         (1, 1)
     );
 }
+
+/// 32 threads update words of shared memory in one bank; a word per thread is in local memory.
+#[test]
+fn bank_conflicts_of_atomics_and_local_memory_are_counted() {
+    let text = ".version 8.4\n.target sm_90\n.address_size 64
+        .entry kernel()
+        {
+        .reg .u32 %i, %at, %n;
+        .reg .u64 %p;
+        .shared .align 4 .b8 all[4096];
+        .local .align 4 .b8 own[8];
+        mov.u32 %i, %tid.x;
+        mad.lo.u32 %at, %i, 128, all;
+        st.shared.u32 [%at], %i;
+        atom.shared.or.b32 %n, [%at], 0;
+        st.local.u32 [own], %n;
+        mov.u64 %p, own;
+        cvta.local.u64 %p, %p;
+        ld.u32 %n, [%p];
+        ret;
+        }";
+    let kernel = Module::parse(text).unwrap().kernel("kernel").unwrap();
+    let report = kernel.launch(ONE_WARP, &mut [], &[], &Options::default());
+    let total = report.unwrap().total;
+    assert_eq!(total.shared_store_wavefronts, 32);
+    assert_eq!(total.shared_atomic_wavefronts, 32);
+    assert_eq!((total.shared_atomic_requests, total.local_requests), (1, 2));
+}

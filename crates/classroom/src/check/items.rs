@@ -125,7 +125,9 @@ fn read(text: &str, of_file: bool, names: &[String], counted: Option<&str>) -> R
     if let Some(problem) = too_deep(tokens.clone()) {
         return Err(problem);
     }
-    if let Some((line, what)) = refused_token(tokens.clone(), counted) {
+    let refused =
+        refused_token(tokens.clone(), counted).or_else(|| two_lifetimes(&flat(tokens.clone())));
+    if let Some((line, what)) = refused {
         return Err((Part::Text, line, what));
     }
     let bad = |e: syn::Error| not_whole(e.span().start().line, e.to_string());
@@ -291,6 +293,24 @@ fn flat(tokens: TokenStream) -> Vec<(String, usize)> {
     tokens.into_iter().flat_map(of_one).collect()
 }
 
+/// The second named lifetime of a region, or the first of an `impl`, whose methods have that of `&self`, too. With two, a
+/// function that has `&'a &'b T` as an argument, also by an alias or a trait, makes references live longer than what they
+/// point to (issue 25860 of rustc). Then safe code writes any memory, and so the counts of a check.
+fn two_lifetimes(tokens: &[(String, usize)]) -> Option<(usize, String)> {
+    let text = |at: usize| tokens[at].0.as_str();
+    let is_named = |at: &usize| {
+        // Labels of loops stand elsewhere.
+        let is_type = matches!(text(at - 2), "&" | "<" | "," | "+");
+        text(at - 1) == "'" && is_type && !matches!(text(*at), "static" | "_")
+    };
+    let mut named = (2..tokens.len()).filter(is_named);
+    let first = named.clone().next()?;
+    let refused = |at: &usize| text(*at) != text(first) || *at > 2 && text(at - 3) == "impl";
+    let at = named.find(refused)?;
+    let what = "expected at most one named lifetime in a region and none of an `impl`, found";
+    Some((tokens[at].1, format!("{what} `'{}`", text(at))))
+}
+
 /// A token that is refused wherever it stands, also in the arguments of a macro.
 fn refused_token(tokens: TokenStream, counted: Option<&str>) -> Option<(usize, String)> {
     let tokens = flat(tokens);
@@ -365,6 +385,27 @@ mod tests {
             "exercise::candle_nn::ops::silu(x)",
         ] {
             assert_eq!(found(region), Some((Part::Text, 4)), "{region}");
+        }
+    }
+
+    #[test]
+    fn lifetimes_that_rustc_confuses_are_refused() {
+        for region in [
+            "fn keep<'a, 'b, T>(_: &'a &'b (), x: &'b mut T) -> &'a mut T { x }",
+            "type Both<'a, 'b> = &'a &'b ();",
+            "vec![{ fn keep<'a, 'b, T>(_: &'a &'b (), x: &'b T) -> &'a T { x } }]",
+            "let f: for<'a, 'b> fn(&'a &'b (), &'b f32) -> &'a f32 = |_, x| x;",
+            "trait K<'b> {} impl<'b> K<'b> for &'b () { fn keep(&self, x: &'b mut u8) -> &mut u8 { x } }",
+        ] {
+            assert_eq!(found(region), Some((Part::Text, 4)), "{region}");
+        }
+        for region in [
+            "fn larger<'a>(x: &'a [f32], y: &'a [f32]) -> &'a [f32] { x }",
+            "fn first<'a>(x: &'a [f32], y: &[f32]) -> &'a f32 { &x[0] }",
+            "'rows: for i in 0..2 { 'columns: loop { if i < 1 { break 'columns; } continue 'rows; } }",
+            "let x: &'static [&'static str] = &[]; let c = ['a', 'b'];",
+        ] {
+            assert!(found(region).is_none(), "{region}");
         }
     }
 

@@ -19,13 +19,23 @@ pub type Predictions = BTreeMap<String, String>;
 /// Returns the predictions in a text if the exercise asks for some and all are there.
 pub fn predictions(exercise: &Exercise, text: &str) -> Option<Predictions> {
     let answers = Answers::read(text);
+    let found = valid(exercise, |name| answers.get(name).map(|(_, answer)| answer));
+    let all = exercise.spec.questions.len();
+    found.filter(|found| found.len() == all)
+}
+
+/// Returns the answers that are valid ones of an exercise's predictions; `None` if it asks for none.
+pub fn valid<'a>(
+    exercise: &Exercise,
+    answer: impl Fn(&str) -> Option<&'a str>,
+) -> Option<Predictions> {
     let one = |question: &Question| {
-        let (_, answer) = answers.get(&question.name)?;
+        let answer = answer(&question.name)?;
         let is_one = unfit(answer, &question.truth).is_none();
         is_one.then(|| (question.name.clone(), plain(answer)))
     };
     let predicts = exercise.spec.kind == Kind::OptimisationThatLoses;
-    predicts.then(|| exercise.spec.questions.iter().map(one).collect())?
+    predicts.then(|| exercise.spec.questions.iter().filter_map(one).collect())
 }
 
 /// Checks that each prediction is given and valid; nothing runs before that.
@@ -311,7 +321,29 @@ fn report<'c>(counted: &'c Counted, entry: &str) -> Result<&'c Report, BadInput>
 
 #[cfg(test)]
 mod tests {
-    use super::same;
+    use std::path::Path;
+
+    use super::*;
+    use crate::exercise;
+
+    #[test]
+    fn only_valid_answers_to_questions_are_kept() {
+        let exercises = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../exercises"));
+        let all = exercise::all(exercises).unwrap();
+        let long = "0".repeat(1 << 19);
+        let kept = |name| {
+            let answer = |question: &str| match question {
+                "loads" => Some("same"),
+                "barriers" => Some(&*long),
+                _ => Some("more\nmore"),
+            };
+            valid(exercise::find(&all, name).unwrap(), answer)
+        };
+        let expected = [("barriers", "0"), ("loads", "same")];
+        let expected = expected.map(|(name, said)| (name.to_owned(), said.to_owned()));
+        assert_eq!(kept("row-in-registers"), Some(expected.into()));
+        assert_eq!(kept("transpose"), None);
+    }
 
     #[test]
     fn numbers_are_compared_as_numbers() {

@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::NotGraded;
 use super::names::name_of;
 
 /// The visible contents of a folder, sorted by name.
@@ -48,6 +49,23 @@ impl Entries {
             Self::default()
         })
     }
+}
+
+/// Maximum number of a folder's files that are named when they are not graded.
+const LISTED: usize = 20;
+
+/// The first of `all`, the files of a folder that are not graded, as `note` describes them; the last entry counts the rest.
+pub fn listed<F>(
+    folder: &Path,
+    mut all: impl Iterator<Item = F>,
+    note: impl Fn(F) -> NotGraded,
+) -> Vec<NotGraded> {
+    let mut listed: Vec<NotGraded> = all.by_ref().take(LISTED).map(note).collect();
+    match all.count() {
+        0 => {}
+        more => listed.push(NotGraded::new(folder, format!("{more} more files"))),
+    }
+    listed
 }
 
 /// Lists the files of a folder and its subfolders, down to depth `deepest`.

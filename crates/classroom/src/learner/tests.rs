@@ -67,6 +67,31 @@ fn a_folder_in_place_of_a_file_is_refused() {
         error.ends_with("expected a regular file, found a folder"),
         "{error}"
     );
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    let error = Learner::open(&file).unwrap_err().to_string();
+    assert!(
+        error.ends_with("file: expected a folder, found a file"),
+        "{error}"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_that_leads_nowhere_is_not_replaced() {
+    let exercise = &exercises()[0];
+    let folder = tempfile::tempdir().unwrap();
+    let mut learner = Learner::open(folder.path()).unwrap();
+    let file = learner.file(exercise);
+    std::os::unix::fs::symlink("nowhere", &file).unwrap();
+    for error in [learner.start(exercise).err(), learner.reset(exercise).err()] {
+        let error = error.unwrap().to_string();
+        assert!(
+            error.ends_with("found a link that leads nowhere"),
+            "{error}"
+        );
+    }
+    assert!(file.is_symlink());
 }
 
 /// A progress that was edited, or that has no end.

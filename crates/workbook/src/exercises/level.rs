@@ -8,6 +8,7 @@ mod handout;
 mod milestones;
 mod new;
 mod oracle;
+mod repeat;
 mod report;
 mod run;
 mod rung;
@@ -138,6 +139,13 @@ enum Command {
         seed: u64,
         out: PathBuf,
     },
+    /// The launches of a method, repeated in a process of their own
+    #[command(hide = true)]
+    Repeat {
+        method: String,
+        ran: PathBuf,
+        out: PathBuf,
+    },
     /// The times of one method, in a process of their own
     #[command(hide = true)]
     Time {
@@ -266,6 +274,7 @@ pub fn run(args: &LevelArgs, place: &Place) -> Result<bool> {
             seed,
             out,
         } => child::run(name, method, *seed, out),
+        Command::Repeat { method, ran, out } => repeat::repeat(method, ran, out),
         Command::Time {
             name,
             method,

@@ -125,6 +125,9 @@ pub fn grade(exercises: &[Exercise], place: &Place, args: &GradeArgs) -> Result<
     safe(&wanted, args)?;
     // 32 bits, because some JSON readers have no larger integers.
     let seed = args.seed.unwrap_or_else(|| rand::random::<u32>().into());
+    if handouts::is_one(&args.submissions) {
+        class.has_some(&args.submissions)?;
+    }
     let is_rust = |e: &Exercise| e.language == Language::Rust && class.has(e);
     // Without it, each check says why.
     let libraries = if wanted.iter().any(is_rust) {

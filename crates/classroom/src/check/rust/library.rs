@@ -3,11 +3,14 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use data::BadInput;
+use sandbox::Limits;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -57,7 +60,10 @@ pub fn libraries(arguments: &[String]) -> Result<Vec<Library>, BadInput> {
     }
 }
 
-/// Asks cargo for the library; the error is one line.
+/// Time limit of cargo, which may have to compile the library.
+const LONGEST: Duration = Duration::from_secs(3600);
+
+/// Asks cargo for the library, and says so if it compiles; the error is one line. It ends with this process.
 fn ask(cargo: &OsStr, arguments: &[String]) -> Result<Library, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
     let root = root.unwrap_or(Path::new("."));
@@ -76,22 +82,40 @@ fn ask(cargo: &OsStr, arguments: &[String]) -> Result<Library, String> {
     command
         .current_dir(root)
         .args(arguments)
-        .args(["--offline", "--locked", "--message-format", "json"])
+        .args(["--quiet", "--offline", "--locked"])
+        .args(["--message-format", "json"])
         .args(["--profile", &profile])
         .arg("--target-dir")
-        .arg(target)
-        .stdin(Stdio::null());
-    let output = command
-        .output()
-        .map_err(|e| format!("{}: {e}", cargo.display()))?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
+        .arg(target);
+    let limits = Limits::new(LONGEST).unconfined().memory(u64::MAX);
+    let limits = limits.file_size(u64::MAX).open_files(1 << 16);
+    let why = |e: io::Error| format!("{}: {e}", cargo.display());
+    let mut running = sandbox::spawn(command, &limits.processes(1 << 12)).map_err(why)?;
+    let mut messages = String::new();
+    let mut is_noted = false;
+    for line in BufReader::new(running.stdout.take().ok_or("no stdout")?).lines() {
+        let line = line.map_err(why)?;
+        if !is_noted && is_compiled(&line) {
+            data::note(format_args!("compiling {LIBRARY} …"));
+            is_noted = true;
+        }
+        messages += &line;
+        messages.push('\n');
+    }
+    let ended = running.wait().map_err(why)?;
+    if !ended.success() {
+        let said = ended.stderr.text();
         let mut lines = said.lines();
         let error = lines.find(|line| line.starts_with("error"));
         return Err(error.unwrap_or("an error without a text").to_owned());
     }
-    let messages = String::from_utf8_lossy(&output.stdout);
     read(&messages).ok_or_else(|| format!("no library `{NAME}` among what it built"))
+}
+
+/// Whether a message of cargo is about a crate that it has compiled now.
+fn is_compiled(message: &str) -> bool {
+    let message: Value = serde_json::from_str(message).unwrap_or_default();
+    message["reason"] == "compiler-artifact" && message["fresh"] == false
 }
 
 /// Reads cargo's messages: "The Cargo Book", External tools.
@@ -210,6 +234,9 @@ mod tests {
             native: vec!["native=/n".into()],
         };
         assert_eq!(read(&messages.join("\n")), Some(library));
+        assert!(!messages.iter().any(|message| is_compiled(message)));
+        let compiled = messages[0].replacen('{', "{\"fresh\":false,", 1);
+        assert!(is_compiled(&compiled), "{compiled}");
         assert_eq!(read(messages[0]), None);
     }
 

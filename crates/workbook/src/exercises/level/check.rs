@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Result;
 use candle_core::DType;
@@ -23,10 +23,10 @@ use sandbox::{Killed, Limits, Outcome};
 pub use self::difference::difference;
 use self::kernels::Kernels;
 use self::stderr::{exhausted, last_lines, one_line, panic, with_line};
-use super::calls::{Call, left, tensors};
-use super::child::{self, Counts, Found, Output, Ran, Times, first_line};
+use super::calls::Call;
+use super::child::{self, Counts, Found, Output, Ran, Times};
 use super::oracle::{expected, with_tanh};
-use super::traffic::{most, uncounted};
+use super::repeat::Counted;
 
 /// Runs the methods of one level, each in a process of its own.
 pub struct Checker<'l> {
@@ -126,7 +126,7 @@ impl<'l> Checker<'l> {
         let file = self.folder.path().join(format!("{method}.json"));
         let seed_text = seed.to_string();
         let args = ["run", self.level.name(), method, &seed_text];
-        let ended = self.child(&args, &file, self.limit)?;
+        let ended = self.child(self.program, &args, &file, self.limit)?;
         if let Some(line) = self.refused(method, &ended, &file, self.limit) {
             return Ok(Err(line));
         }
@@ -135,14 +135,13 @@ impl<'l> Checker<'l> {
             Err(error) => return Ok(Err(self.at(method, &one_line(&error.to_string())))),
         };
         Ok(match self.fault(method, &ran, seed)? {
-            Some(line) => Err(line),
-            None => Ok(self.counted(method, &ran)?),
+            Some(line) => Err(one_line(&line)),
+            None => Ok(self.counted(method, &ran, &file)?),
         })
     }
 
-    /// Counts of a method that is right. Its process says how many tensors and launches it made; this process repeats the
-    /// launches on other operands, and counts the rest.
-    fn counted(&self, method: &str, ran: &[Ran]) -> Result<Right> {
+    /// Counts of a method that is right, and whose process wrote `ran` to a file.
+    fn counted(&self, method: &str, ran: &[Ran], file: &Path) -> Result<Right> {
         let entries = entries(ran).into_iter();
         let mut right = Right {
             files: entries.map(|entry| self.kernels.file_of(entry)).collect(),
@@ -151,36 +150,33 @@ impl<'l> Checker<'l> {
         let Some(last) = ran.last() else {
             return Ok(right);
         };
-        right.counts = last.counts;
         right.needs_gpu = last.needs_gpu;
-        let sequence = last.sequence.as_ref();
-        let Some(sequence) = sequence.filter(|_| last.counts.launches > 0) else {
-            return Ok(right);
-        };
-        let call = child::unseen(method)?;
-        // A learner's process may make them slow and large.
-        let options = simt::Options {
-            until: Some(Instant::now() + self.limit),
-            memory: 1 << 30,
-            ..child::options()
-        };
-        match sequence.repeat(&tensors(&call), options) {
-            Ok(repeated) => {
-                right.counts = last.counts.with(&repeated.reports);
-                let all = expected(&call)?;
-                right.left = uncounted(&repeated.reports).or_else(|| left(&call, &all, &repeated));
-                right.most = most(&repeated.reports).map(|most| Most {
-                    place: self.place(&most),
-                    what: one_line(&most.what),
-                });
-            }
-            Err(error) => {
-                let found = first_line(&error);
-                right.left = Some(format!("launches that can be repeated, found {found}"));
-            }
-        }
-        right.left = right.left.map(|left| one_line(&left));
+        let Counted { counts, left, most } = self.repeated(method, last, file)?;
+        right.counts = counts;
+        right.left = left.map(|left| one_line(&left));
+        right.most = most.map(|most| Most {
+            place: self.place(&most),
+            what: one_line(&most.what),
+        });
         Ok(right)
+    }
+
+    /// Repeats the launches of a file in a process without the level: their PTX may take long or much memory to read.
+    fn repeated(&self, method: &str, last: &Ran, file: &Path) -> Result<Counted> {
+        let out = self.folder.path().join(format!("{method}-repeated.json"));
+        let program = std::env::current_exe()?;
+        // In the folder of the child.
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let ended = self.child(&program, &["repeat", method, &name], &out, self.limit)?;
+        let found = match ended.killed {
+            None if ended.status.success() => return Ok(child::read(&out)?),
+            None => {
+                let why = exhausted(&ended.stderr.text()).unwrap_or_default();
+                format!("an early end ({}) {why}", ended.status)
+            }
+            Some(_) => format!("them still running after {} s", self.limit.as_secs_f32()),
+        };
+        Ok(Counted::unrepeated(last, found.trim_end()))
     }
 
     /// The line about the first fault in what a child wrote, which has one outcome per call.
@@ -188,6 +184,10 @@ impl<'l> Checker<'l> {
         let calls = child::all().len();
         if ran.len() != calls {
             let what = format!("expected {calls} calls, found {}", ran.len());
+            return Ok(Some(self.at(method, &what)));
+        }
+        if let Some(what) = ran.iter().find_map(Ran::made_up) {
+            let what = format!("expected {what}, found others");
             return Ok(Some(self.at(method, &what)));
         }
         for (i, ran) in ran.iter().enumerate() {
@@ -208,7 +208,7 @@ impl<'l> Checker<'l> {
         args.extend(numbers.iter().flat_map(|number| ["--level", number]));
         // All of these levels run, too, one after the other.
         let limit = TO_TIME * self.limit;
-        let ended = self.child(&args, &file, limit)?;
+        let ended = self.child(self.program, &args, &file, limit)?;
         match self.refused(method, &ended, &file, limit) {
             Some(line) => Ok(Err(line)),
             None => {
@@ -228,7 +228,7 @@ impl<'l> Checker<'l> {
         let samples = samples.to_string();
         let mut args = vec!["compare", self.level.name(), "--samples", &samples];
         args.extend(instead.iter().flat_map(|method| ["--instead", *method]));
-        let ended = self.child(&args, &file, self.limit)?;
+        let ended = self.child(self.program, &args, &file, self.limit)?;
         Ok(
             match self.refused("whole models", &ended, &file, self.limit) {
                 Some(line) => Err(line),
@@ -237,19 +237,26 @@ impl<'l> Checker<'l> {
         )
     }
 
-    /// Runs the program with the level in it; the one place where code of a learner starts.
-    fn child(&self, args: &[&str], file: &Path, limit: Duration) -> Result<Outcome> {
-        let mut command = Command::new(self.program);
+    /// Runs a program, such as the one with the level in it; the one place where code of a learner starts.
+    fn child(
+        &self,
+        program: &Path,
+        args: &[&str],
+        file: &Path,
+        limit: Duration,
+    ) -> Result<Outcome> {
+        let mut command = Command::new(program);
         let mut limits = Limits::new(limit).open_files(1024).file_size(1 << 30);
-        // `run` is on the CPU alone. The driver of a GPU takes more address space than there is memory.
-        let has_gpu = cfg!(feature = "cuda") && args.first() != Some(&"run");
+        // These are on the CPU alone. The driver of a GPU takes more address space than there is memory.
+        let is_on_cpu = matches!(args.first(), Some(&("run" | "repeat")));
+        let has_gpu = cfg!(feature = "cuda") && !is_on_cpu;
         limits = limits.memory(if has_gpu { u64::MAX } else { MEMORY });
         if self.level.is_confined() {
             let kept = ["PATH", "CUDA_HOME", "CUDA_PATH", "RAYON_NUM_THREADS"];
             let kept = kept.map(|name| Some((name, std::env::var_os(name)?)));
             command.env_clear().envs(kept.into_iter().flatten());
             limits = limits
-                .readable(self.program)
+                .readable(program)
                 .readable(self.level.folder())
                 .writable(self.folder.path())
                 .file_size(1 << 26);

@@ -81,6 +81,28 @@ pub struct Ran {
     pub sequence: Option<Sequence>,
 }
 
+/// Maximum dimensions of a result, bytes of a kernel's name, and tensors of a call; a right method has far fewer.
+const DIMENSIONS: usize = 8;
+const LONGEST_NAME: usize = 200;
+const MOST_TENSORS: usize = 1_000_000;
+
+impl Ran {
+    /// What no call has, but a learner's process can write: it would make lines long, or sums overflow.
+    pub fn made_up(&self) -> Option<&'static str> {
+        let is_result =
+            |y: &Output| y.dtype.parse::<DType>().is_ok() && y.shape.len() <= DIMENSIONS;
+        match () {
+            () if !self.outputs.iter().chain(&self.on_cpu).all(is_result) => {
+                Some("results of at most 8 dimensions and of a known dtype")
+            }
+            () if self.entries.iter().any(|name| name.len() > LONGEST_NAME) => {
+                Some("names of kernels of at most 200 bytes")
+            }
+            () => (self.counts.tensors > MOST_TENSORS).then_some("at most 1000000 tensors"),
+        }
+    }
+}
+
 /// A result.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Output {
@@ -390,6 +412,30 @@ mod tests {
             oracle::values(v.weight.tensor())?
         );
         Ok(())
+    }
+
+    #[test]
+    fn made_up_texts_and_numbers_are_refused() {
+        let refused = |dtype: &str, dimensions, name: usize, tensors| {
+            let output = Output {
+                shape: vec![1; dimensions],
+                dtype: dtype.into(),
+                bits: vec![],
+            };
+            let mut ran = Ran {
+                on_cpu: vec![output],
+                entries: ["k".repeat(name)].into(),
+                ..Ran::default()
+            };
+            ran.counts.tensors = tensors;
+            ran.made_up().is_some()
+        };
+        for dtype in ["f32", "bf16", "u32", "f64"] {
+            assert!(!refused(dtype, 4, 30, 99), "{dtype}");
+        }
+        assert!(refused(&"A".repeat(2_000_000), 4, 30, 99));
+        assert!(refused("f32", 9, 30, 99) && refused("f32", 4, 201, 99));
+        assert!(refused("f32", 4, 30, usize::MAX));
     }
 
     #[test]

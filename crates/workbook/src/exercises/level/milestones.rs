@@ -164,14 +164,14 @@ pub fn steps(own: Counts, level1: Counts) -> State {
 /// `traffic`: compared with the minimum bytes.
 pub fn traffic(right: &Right, minimum: u64) -> State {
     let own = right.counts;
+    if let Some(left) = &right.left {
+        let line = format!("expected {left}: only what kernels load and store is counted");
+        return state(false, line);
+    }
     if own.launches == 0 {
         let line =
             "expected a kernel in PTX or CUDA C++, whose bytes the simulator counts, found none";
         return state(false, line.into());
-    }
-    if let Some(left) = &right.left {
-        let line = format!("expected {left}: only what kernels load and store is counted");
-        return state(false, line);
     }
     let ratio = own.bytes as f64 / minimum as f64;
     let line = format!(
@@ -334,9 +334,11 @@ mod tests {
             }
         );
         assert!(!traffic(&counted(0, 0, None), 1000).passed);
-        let part = traffic(&counted(1, 1000, Some("w, found none")), 1000);
         let line = "expected w, found none: only what kernels load and store is counted";
-        assert!(!part.passed && part.line == line, "{part:?}");
+        for launches in [0, 1] {
+            let part = traffic(&counted(launches, 1000, Some("w, found none")), 1000);
+            assert!(!part.passed && part.line == line, "{part:?}");
+        }
         let times = |own_ms| Times {
             own_ms,
             levels: [(2, 2.)].into(),

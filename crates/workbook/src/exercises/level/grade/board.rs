@@ -168,6 +168,9 @@ pub fn markdown(tables: &[Table]) -> String {
     text
 }
 
+/// Ends a word for programs that make links of addresses and of names after `@` or `#`.
+const NO_SPACE: char = '\u{200b}';
+
 /// A cell without tags, links and the other marks of Markdown: names are a student's text.
 fn escaped(cell: &str) -> String {
     let mut text = String::new();
@@ -177,6 +180,8 @@ fn escaped(cell: &str) -> String {
             '<' => text += "&lt;",
             '>' => text += "&gt;",
             '\\' | '|' | '`' | '*' | '[' | ']' | '!' | '~' => text.extend(['\\', c]),
+            '@' | '#' | ':' => text.extend([c, NO_SPACE]),
+            '.' if text.to_lowercase().ends_with("www") => text.extend([NO_SPACE, c]),
             _ => text.push(c),
         }
     }
@@ -254,6 +259,9 @@ mod tests {
         let name = "<img src=x>[a](b)`c`";
         let escaped = "&lt;img src=x&gt;\\[a\\](b)\\`c\\`";
         assert!(markdown(&board(&[graded(name, 1, 1, None)], false)).contains(escaped));
+        let name = "@ada #7 www.a.b Http://a.b c@d.e 1.5";
+        let escaped = "@_ada #_7 www_.a.b Http:_//a.b c@_d.e 1.5".replace('_', "\u{200b}");
+        assert!(markdown(&board(&[graded(name, 1, 1, None)], false)).contains(&escaped));
         assert_eq!(board(&all[4..], true).len(), 1, "no kernel, no costs");
         // An empty kernel next to level 1's method.
         let mut empty = graded("fay", 1, 4, Some(0));

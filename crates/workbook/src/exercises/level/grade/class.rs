@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use classroom::class::{Entries, NotGraded, distinct};
+use classroom::class::{Entries, NotGraded, distinct, listed};
 use classroom::printable;
 use cli::own;
 use data::BadInput;
@@ -75,28 +75,32 @@ impl Class {
                 match crates.split_first() {
                     Some((first, more)) => {
                         let why = format!("{} is graded in its place", first.display());
-                        aside.extend(more.iter().map(|path| NotGraded::new(path, &why)));
+                        let note = |path: &PathBuf| NotGraded::new(path, &why);
+                        aside.extend(listed(student, more.iter(), note));
                         add(student, What::Crate(first.clone()));
                     }
                     None => {
                         let why = "it is no `.rs`, `.ptx` or `.cu` file";
                         let others = loose.files.iter().filter(is_other);
-                        aside.extend(others.map(|path| NotGraded::new(path, why)));
+                        aside.extend(listed(student, others, |path| NotGraded::new(path, why)));
                         let files = loose.files.iter().filter(|file| is_source(file));
                         add(student, What::Files(files.cloned().collect()));
                     }
                 }
             }
+            let why = "it is no folder, and no `.rs`, `.ptx` or `.cu` file";
+            let mut others = vec![];
             for file in &found.files {
                 if is_source(file) {
                     add(&file.with_extension(""), What::Files(vec![file.clone()]));
                 } else {
-                    let why = "it is no folder, and no `.rs`, `.ptx` or `.cu` file";
-                    aside.push(NotGraded::new(file, why));
+                    others.push((file, why));
                 }
             }
             let why = "it is a link, and links are not followed";
-            aside.extend(found.links.iter().map(|path| NotGraded::new(path, why)));
+            others.extend(found.links.iter().map(|path| (path, why)));
+            let note = |(path, why): (&PathBuf, &str)| NotGraded::new(path, why);
+            aside.extend(listed(folder, others.into_iter(), note));
         }
         if class.submissions.is_empty() {
             return Err(BadInput::new(folder.display(), expected, "none"));
@@ -264,6 +268,17 @@ mod tests {
             eve.unwrap(),
             Err("expected a submission, found none".into())
         );
+    }
+
+    #[test]
+    fn files_by_the_thousand_take_few_lines() {
+        let root = tempfile::tempdir().unwrap();
+        for i in 0..50 {
+            files(root.path(), &[&format!("{i}.zip"), &format!("ada/{i}.zip")]);
+        }
+        let class = Class::read(root.path()).unwrap();
+        assert_eq!(class.not_graded.len(), 2 * 21);
+        assert_eq!(class.not_graded[20].why, "30 more files");
     }
 
     #[test]
