@@ -215,7 +215,7 @@ pub fn hint(level: OwnLevel, method: Option<&str>) -> Result<bool> {
         BTreeMap::new()
     };
     let count = shown.entry(next.key()).or_default();
-    let mut hints: Vec<&String> = next.hints.iter().collect();
+    let mut hints = next.hints.clone();
     let without_kernel = next.without_kernel;
     if let Some(other) = without_kernel.filter(|_| checked.replaced_without_kernel(next.method)) {
         hints.splice(hints.len() - 1.., [other]);
