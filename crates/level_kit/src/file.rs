@@ -184,7 +184,7 @@ impl<'a> KernelLaunch<'a> {
         if !x.device().is_cpu() || !is_compared {
             return self.with_tensor(x, |launch| launch.read(x));
         }
-        // What the kernel stores there is copied back, so that `run` can see it.
+        // Its stores are copied back, so that `run` can see them.
         let mut with = self.with_tensor(x, |launch| launch.update(x));
         with.reads.push((with.count, x));
         with

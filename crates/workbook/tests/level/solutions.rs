@@ -146,7 +146,7 @@ fn a_kernel_in_cuda_moves_the_minimum() {
     fs::write(learner.file("progress.json"), progress).unwrap();
     let ran = check(&learner, "segment_mean", &[]);
     if nvrtc::is_missing(&ran.stdout, "a level's kernel in CUDA") {
-        // What was reached in another terminal stays.
+        // A milestone of another terminal stays.
         assert!(state(&learner, "segment_mean traffic").0, "{ran:?}");
         assert!(ran.stdout.contains("; not checked\n"), "{ran:?}");
         return assert_eq!(ran.code, 1, "{ran:?}");

@@ -31,7 +31,7 @@ impl Kernels {
         Self(files.into_iter().filter_map(named).collect())
     }
 
-    /// What is said of an entry, with the names of its parameters in CUDA C++.
+    /// A line about an entry, with the names of its parameters in CUDA C++.
     pub fn with_names(&self, what: &str, entry: &str) -> String {
         let file = self.file_of(entry);
         let is_file = |(name, _): &&(PathBuf, String)| file.ends_with(name);
