@@ -42,9 +42,15 @@ pub(crate) fn note_tables_later(device: &Device) -> candle_core::Result<()> {
     Ok(())
 }
 
-/// Prints the notes for the end of the program, each once.
+/// Prints the notes for the end of the program, each once, and which kernels of a learner were simulated: in the middle of a
+/// generated text, this would be a part of it.
 pub(crate) fn at_the_end() {
     let mut notes = std::mem::take(&mut *LATER.lock().unwrap_or_else(PoisonError::into_inner));
     notes.dedup();
     notes.into_iter().for_each(note);
+    if let Some(file) = level_kit::simulated_file() {
+        note(format_args!(
+            "{file} is simulated, because the tensors are on a CPU; this takes longer than a GPU or Rust code"
+        ));
+    }
 }

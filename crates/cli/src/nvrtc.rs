@@ -19,7 +19,8 @@ use crate::toolkit::{self, file_name, libraries};
 const MISSING: &str = if cfg!(target_os = "macos") {
     "NVRTC to compile it, which does not exist for macOS (PTX needs no compiler)"
 } else {
-    "NVRTC to compile it (`cargo run --release -- doctor` shows how to install it, without root)"
+    "NVRTC to compile it (`cargo run --release -- doctor` shows how to install it, without root; for one in \
+     another folder, `export LD_LIBRARY_PATH=FOLDER` in each terminal)"
 };
 
 /// Description of valid input.
@@ -177,6 +178,11 @@ pub fn is_missing(bad: &BadInput) -> bool {
     bad.expected == MISSING
 }
 
+/// Whether a line says that there is no compiler.
+pub fn says_missing(line: &str) -> bool {
+    line.contains(MISSING)
+}
+
 /// Converts the compiler's first error, which names the line.
 fn refused(path: &Path, text: &str, error: &CompileError) -> BadInput {
     let CompileError::CompileError { log, nvrtc, .. } = error else {
@@ -259,6 +265,12 @@ fn open(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_about_a_missing_compiler_is_recognised() {
+        let line = BadInput::new("a.cu", MISSING, "none").to_string();
+        assert!(says_missing(&line) && !says_missing("a.cu:7: expected NVRTC"));
+    }
 
     #[test]
     fn an_error_has_its_place() {

@@ -1,11 +1,10 @@
 //! Kernels in files of a level's crate, and their launches.
 
-use std::io::Write;
 use std::panic::Location;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, Once, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
-use candle_core::{Device, Error, Result, Tensor};
+use candle_core::{CpuStorage, DType, Device, Error, Result, Storage, Tensor};
 use kernels::launch::{Launch, Module, is_noted, is_simulated, simulated};
 use simt::{Options, Report};
 
@@ -70,6 +69,9 @@ impl KernelFile {
             module,
             entry,
             device: None,
+            count: 0,
+            reads: vec![],
+            writes: vec![],
             launch: Launch::new(module, entry),
         })
     }
@@ -121,18 +123,12 @@ pub struct KernelLaunch<'a> {
     entry: &'static str,
     /// The device of the tensors.
     device: Option<Device>,
+    /// Arguments so far.
+    count: usize,
+    /// Tensors on a CPU that the kernel reads, and the numbers of their arguments.
+    reads: Vec<(usize, &'a Tensor)>,
+    writes: Vec<&'a Tensor>,
     launch: Launch<'a>,
-}
-
-macro_rules! tensors {
-    ($($(#[$doc:meta])* $name:ident)*) => {
-        $($(#[$doc])*
-        pub fn $name(mut self, x: &'a Tensor) -> Self {
-            self.device.get_or_insert_with(|| x.device().clone());
-            self.launch = self.launch.$name(x);
-            self
-        })*
-    };
 }
 
 macro_rules! sizes {
@@ -153,37 +149,72 @@ impl<'a> KernelLaunch<'a> {
         block(x: usize, y: usize, z: usize)
         /// Sets the dynamic shared memory per block in bytes.
         smem(bytes: usize)
-        /// Adds an argument of type `.u32`.
-        u32(x: usize)
-        /// Adds an argument of type `.f32`.
-        f32(x: f64)
     }
 
-    tensors! {
-        /// Adds an argument: the address of a contiguous tensor that the kernel reads.
-        read
-        /// Adds an argument: the address of a view's first element; its strides are further arguments.
-        view
-        /// Adds an argument: the address of a contiguous tensor that the kernel writes.
-        write
+    /// The same launch with one more argument.
+    fn with(self, add: impl FnOnce(Launch<'a>) -> Launch<'a>) -> Self {
+        Self {
+            count: self.count + 1,
+            launch: add(self.launch),
+            ..self
+        }
+    }
+
+    /// The same with a tensor, whose device is that of the launch if it is the first.
+    fn with_tensor(self, x: &Tensor, add: impl FnOnce(Launch<'a>) -> Launch<'a>) -> Self {
+        let mut with = self.with(add);
+        with.device.get_or_insert_with(|| x.device().clone());
+        with
+    }
+
+    /// Adds an argument of type `.u32`.
+    pub fn u32(self, x: usize) -> Self {
+        self.with(|launch| launch.u32(x))
+    }
+
+    /// Adds an argument of type `.f32`.
+    pub fn f32(self, x: f64) -> Self {
+        self.with(|launch| launch.f32(x))
+    }
+
+    /// Adds an argument: the address of a contiguous tensor that the kernel reads. In the simulator, a store into it is an
+    /// error.
+    pub fn read(self, x: &'a Tensor) -> Self {
+        let is_compared = [DType::F32, DType::BF16, DType::U32, DType::U8].contains(&x.dtype());
+        if !x.device().is_cpu() || !is_compared {
+            return self.with_tensor(x, |launch| launch.read(x));
+        }
+        // Its stores are copied back, so that `run` can see them.
+        let mut with = self.with_tensor(x, |launch| launch.update(x));
+        with.reads.push((with.count, x));
+        with
+    }
+
+    /// Adds an argument: the address of a view's first element; its strides are further arguments.
+    pub fn view(self, x: &'a Tensor) -> Self {
+        self.with_tensor(x, |launch| launch.view(x))
+    }
+
+    /// Adds an argument: the address of a contiguous tensor that the kernel writes.
+    pub fn write(self, x: &'a Tensor) -> Self {
+        let mut with = self.with_tensor(x, |launch| launch.write(x));
+        with.writes.push(x);
+        with
     }
 
     /// Adds an argument: the address of a contiguous tensor that the kernel reads, or null.
     pub fn read_or_null(self, x: Option<&'a Tensor>) -> Self {
         match x {
             Some(x) => self.read(x),
-            None => Self {
-                launch: self.launch.read_or_null(None),
-                ..self
-            },
+            None => self.with(|launch| launch.read_or_null(None)),
         }
     }
 
     /// Runs the kernel: on a GPU if the tensors are there, otherwise in the simulator. Does nothing for a grid without blocks.
     ///
     /// # Errors
-    /// Those of [`Launch::run`] at the line of the launch, `src/ops.rs:50: …`, and a defect that the simulator finds at the
-    /// kernel's: `kernels/norm.ptx: line 7: …`.
+    /// Those of [`Launch::run`] at the line of the launch, `src/ops.rs:50: …`, with a store into a tensor that was passed with
+    /// [`read`](Self::read), and a defect that the simulator finds at the kernel's: `kernels/norm.ptx: line 7: …`.
     ///
     /// # Safety
     /// The arguments must have the order and the types of the entry's `.param` list, and the kernel must read and write only
@@ -197,33 +228,83 @@ impl<'a> KernelLaunch<'a> {
             module,
             entry,
             device,
+            reads,
+            writes,
             launch,
+            ..
         } = self;
         let places = [begun, Location::caller()].map(|place| below(folder, place));
         let on_host = device.is_none_or(|device| device.is_cpu());
         let run = || {
+            let before = only_read(&reads, &writes);
             // SAFETY: the caller's promise.
-            unsafe { launch.run() }.map_err(|error| of_file(file, module, entry, &places, &error))
+            unsafe { launch.run() }
+                .map_err(|error| of_file(file, module, entry, &places, &error))?;
+            match before.iter().find(|(_, x, was)| !is_same(was, x)) {
+                Some((number, ..)) => Err(Error::Msg(format!(
+                    "{}: {file}: expected `write` for argument {number}, because {entry} stores into it, found `read`",
+                    places[1]
+                ))),
+                None => Ok(()),
+            }
         };
         if !on_host || is_simulated() {
             return run();
         }
-        static NOTE: Once = Once::new();
         // A caller that lists the launches says so itself.
         if !is_noted() {
-            NOTE.call_once(|| {
-                let why =
-                    "because the tensors are on a CPU; this takes longer than a GPU or Rust code";
-                // Without stderr, no one reads it.
-                let _ = writeln!(std::io::stderr(), "note: {file} is simulated, {why}");
-            });
+            SIMULATED.get_or_init(|| file);
         }
         let (ran, reports) = simulated(Options::default(), run);
-        ran?;
-        match defect(file, &reports) {
-            Some(line) => Err(Error::Msg(line)),
-            None => Ok(()),
+        if let Some(line) = defect(folder, file, &reports) {
+            return Err(Error::Msg(line));
         }
+        ran
+    }
+}
+
+static SIMULATED: OnceLock<&str> = OnceLock::new();
+
+/// The first file of kernels that the simulator ran because the tensors were on a CPU, if there was one.
+pub fn simulated_file() -> Option<&'static str> {
+    SIMULATED.get().copied()
+}
+
+/// A copy of what a tensor on a CPU holds, with the number of its argument.
+type Before<'a> = (usize, &'a Tensor, CpuStorage);
+
+/// Copies of the tensors in `reads` whose memory is not that of one in `writes`.
+fn only_read<'a>(reads: &[(usize, &'a Tensor)], writes: &[&Tensor]) -> Vec<Before<'a>> {
+    let memory = |x: &Tensor| std::ptr::from_ref(&*x.storage_and_layout().0).addr();
+    let written: Vec<usize> = writes.iter().map(|y| memory(y)).collect();
+    let is_only_read = |(_, x): &&(usize, &Tensor)| !written.contains(&memory(x));
+    let copied = |(number, x): &(usize, &'a Tensor)| match &*x.storage_and_layout().0 {
+        Storage::Cpu(host) => Some((*number, *x, host.clone())),
+        _ => None,
+    };
+    reads
+        .iter()
+        .filter(is_only_read)
+        .filter_map(copied)
+        .collect()
+}
+
+/// Whether a tensor on a CPU holds the same bits as before.
+fn is_same(before: &CpuStorage, x: &Tensor) -> bool {
+    let (now, _) = x.storage_and_layout();
+    let Storage::Cpu(now) = &*now else {
+        return true;
+    };
+    match (before, now) {
+        (CpuStorage::U8(a), CpuStorage::U8(b)) => a == b,
+        (CpuStorage::U32(a), CpuStorage::U32(b)) => a == b,
+        (CpuStorage::F32(a), CpuStorage::F32(b)) => {
+            a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
+        }
+        (CpuStorage::BF16(a), CpuStorage::BF16(b)) => {
+            a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
+        }
+        _ => true,
     }
 }
 
@@ -267,21 +348,93 @@ fn of_file(file: &str, module: &Module, entry: &str, places: &[String; 2], error
 }
 
 /// The first finding of the launches, in one line.
-fn defect(file: &str, reports: &[Report]) -> Option<String> {
-    let found = reports.iter().flat_map(|report| report.findings.iter());
-    let first = found.clone().next()?;
-    let more = match found.count() - 1 {
+fn defect(folder: &str, file: &str, reports: &[Report]) -> Option<String> {
+    let mut found = reports
+        .iter()
+        .flat_map(|r| r.findings.iter().map(move |f| (r, f)));
+    let (report, first) = found.next()?;
+    let path: PathBuf = [folder, file].iter().collect();
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let first = with_names(&first.to_string(), &report.entry, &text);
+    let more = match found.count() {
         0 => String::new(),
         n => format!(" (and {n} more findings)"),
     };
     Some(format!("{file}: {first}{more}"))
 }
 
+/// A text about a kernel in CUDA C++, with the names of its signature in `cuda` in place of `ENTRY_param_0`, as the compiler
+/// calls its parameters.
+pub fn with_names(text: &str, entry: &str, cuda: &str) -> String {
+    let mut text = text.to_owned();
+    // From the last one: `_param_1` begins `_param_12`.
+    for (i, name) in parameters(entry, cuda).into_iter().enumerate().rev() {
+        // A name that the next step replaces could grow without end.
+        if name.len() <= LONGEST && !name.contains("_param_") {
+            text = text.replace(&format!("{entry}_param_{i}"), name);
+        }
+    }
+    text
+}
+
+/// Maximum length of a name, and number of parameters that get theirs.
+const LONGEST: usize = 64;
+const MOST: usize = 100;
+
+/// Names of the parameters of `entry`, from `entry(const float *x, unsigned n)`; none where the text has no such signature.
+fn parameters<'t>(entry: &str, cuda: &'t str) -> Vec<&'t str> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let signature = |(at, _): (usize, &str)| {
+        let declaration = cuda[..at].rsplit([';', '}']).next()?;
+        let is_word_before = declaration.ends_with(is_word);
+        let rest = cuda[at + entry.len()..].trim_start().strip_prefix('(')?;
+        let (inside, _) = rest.split_once(')')?;
+        (declaration.contains("__global__") && !is_word_before).then_some(inside)
+    };
+    let Some(inside) = cuda.match_indices(entry).find_map(signature) else {
+        return vec![];
+    };
+    let name = |parameter: &'t str| {
+        let mut words = parameter.split(|c: char| !is_word(c));
+        words.rfind(|word| !word.is_empty()).unwrap_or(parameter)
+    };
+    inside.split(',').take(MOST).map(name).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use candle_core::DType;
-
     use super::*;
+
+    #[test]
+    fn a_store_into_a_tensor_that_is_read_is_an_error() -> Result<()> {
+        let (x, y) = (x(3)?, Tensor::zeros(3, DType::F32, &Device::Cpu)?);
+        let launch = DOUBLE.launch("double_f32")?;
+        // SAFETY: x, y and 3 are the entry's parameters, and it stays inside x and y.
+        let ran = unsafe { launch.read(&x).read(&y).u32(3).run() };
+        let error = ran.err().map_or(String::new(), |error| error.to_string());
+        let expected = "tests/double.ptx: expected `write` for argument 2, because double_f32 stores into it, found `read`";
+        assert!(
+            error.ends_with(expected) && error.contains("file.rs:"),
+            "{error}"
+        );
+        // A tensor may be both.
+        let launch = DOUBLE.launch("double_f32")?;
+        // SAFETY: the same.
+        unsafe { launch.read(&x).write(&x).u32(3).run()? };
+        assert_eq!(x.to_vec1::<f32>()?, [0., 2., 4.]);
+        Ok(())
+    }
+
+    #[test]
+    fn parameters_of_cuda_have_the_names_of_the_signature() {
+        let cuda = "// sum(a)\nvoid presum(int q);\nextern \"C\" __global__ void sum (const float *__restrict__ x,\n  float* y, unsigned n) {}";
+        assert_eq!(parameters("sum", cuda), ["x", "y", "n"]);
+        let text = with_names("4 bytes after sum_param_1, not sum_param_0", "sum", cuda);
+        assert_eq!(text, "4 bytes after y, not x");
+        assert!(parameters("other", cuda).is_empty());
+        let grows = "__global__ void f(int a, int f_param_0f_param_0)";
+        assert_eq!(with_names("f_param_1", "f", grows), "f_param_1");
+    }
 
     static DOUBLE: KernelFile = crate::kernel_file!("tests/double.ptx");
     static CUDA: KernelFile = crate::kernel_file!("tests/double.cu");

@@ -11,7 +11,7 @@
 mod file;
 mod twin;
 
-pub use file::{Compile, KernelFile, KernelLaunch, set_compiler};
+pub use file::{Compile, KernelFile, KernelLaunch, set_compiler, simulated_file, with_names};
 pub use kernels::launch::{is_simulated, on_cpu};
 pub use kernels::output::tensor as output;
 pub use twin::{map_rows, values};

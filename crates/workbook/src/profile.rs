@@ -18,9 +18,11 @@ use cli::note_tables;
 use cli::own;
 use cli::progress::Waiting;
 use data::BadInput;
+use kernels::launch::noted;
 use levels::Name;
 use levels::Selection;
-use models::trace::profile::{Profile, Profiler};
+use models::trace::Launched;
+use models::trace::profile::{Limits, Op, Profile, Profiler};
 
 use crate::compare::memory::Peak;
 use crate::compare::root;
@@ -88,8 +90,10 @@ impl ProfileArgs {
 pub struct Profiled {
     /// `prefill`
     pub workload: String,
-    /// Profile of one forward pass.
+    /// Profile of one forward pass, without the ops in `simulated`.
     pub profile: Profile,
+    /// Ops with kernels of a learner, which a CPU only simulates, so that they have no time.
+    pub simulated: Vec<Op>,
     /// Peak memory of a forward pass in bytes, without the weights.
     pub peak_bytes: u64,
 }
@@ -144,7 +148,7 @@ pub fn run(args: &ProfileArgs) -> Result<()> {
         let timing = Waiting::new(format!("timing {}", workload.name));
         let profiled = profile(workload, &device, args.samples as usize)?;
         drop(timing);
-        data::print!("{}", profiled.profile.table(&limits));
+        data::print!("{}", table(&profiled, &limits));
         data::println!(
             "peak memory {}, beyond the weights",
             mib(profiled.peak_bytes)
@@ -159,6 +163,34 @@ pub fn run(args: &ProfileArgs) -> Result<()> {
         output.write(&files::chart(title, &all, &limits, format)?)?;
     }
     Ok(())
+}
+
+/// The table of a workload. Where ops were simulated, their time is in none of its figures.
+fn table(profiled: &Profiled, limits: &Limits) -> String {
+    let table = profiled.profile.table(limits);
+    if profiled.simulated.is_empty() {
+        return table;
+    }
+    // The sum and the whole have the simulator's time in them.
+    let (ops, _) = table.split_once("ops together ").unwrap_or((&table, ""));
+    let line = |op: &Op| format!("{}  –  simulated: {}\n", op.name, op.kernels.join(" + "));
+    let lines: String = profiled.simulated.iter().map(line).collect();
+    format!(
+        "{ops}{lines}simulated: PTX that the simulator ran, whose time is no GPU's and no part of the shares;\n\
+         the files leave these ops out.\n"
+    )
+}
+
+/// Takes the ops with one of these launches out of a profile.
+fn take_launched(profile: &mut Profile, launches: &[Launched]) -> Vec<Op> {
+    let is_launched = |op: &Op| {
+        let mut kernels = op.kernels.iter();
+        kernels.any(|kernel| launches.iter().any(|launch| launch.kernel == *kernel))
+    };
+    let ops = std::mem::take(&mut profile.ops);
+    let (launched, others) = ops.into_iter().partition(is_launched);
+    profile.ops = others;
+    launched
 }
 
 /// Explains the columns.
@@ -202,15 +234,20 @@ fn profile(workload: Workload, device: &Device, samples: usize) -> Result<Profil
     let Workload { name, mut job, .. } = workload;
     let profiler = Profiler::new(device).repeats(samples);
     // `queue` does not wait for the device as `run` does, because the profiler fills the queue first.
-    let profile = profiler.run_from(&mut job, |job| job.prepare_pass(), |job| job.queue())?;
+    let mut profile = profiler.run_from(&mut job, |job| job.prepare_pass(), |job| job.queue())?;
     job.reset();
     let peak = Peak::begin(device)?;
     job.prepare()?;
-    drop(job.run()?);
+    let (ran, launches) = noted(|| job.run());
+    drop(ran?);
+    let peak_bytes = peak.end()?;
+    let on_cpu = if device.is_cpu() { &launches[..] } else { &[] };
+    let simulated = take_launched(&mut profile, on_cpu);
     Ok(Profiled {
         workload: name,
         profile,
-        peak_bytes: peak.end()?,
+        simulated,
+        peak_bytes,
     })
 }
 
@@ -237,4 +274,57 @@ fn picture(path: &Path) -> Result<(Output, Format), BadInput> {
 
 fn mib(bytes: u64) -> String {
     format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
+}
+
+#[cfg(test)]
+mod tests {
+    use models::trace::profile::Spread;
+
+    use super::*;
+
+    #[test]
+    fn the_time_of_a_simulated_op_is_in_no_figure() {
+        let op = |name, kernel: &'static str, ms| Op {
+            name,
+            kernels: vec![kernel.into()],
+            calls: 1.,
+            ms: Spread::of(&[ms]),
+            needs: None,
+        };
+        let mut profile = Profile {
+            ops: vec![
+                op("linear", "linear_level1", 1.),
+                op("embedding", "rows", 9.),
+            ],
+            together: Spread::of(&[10.]),
+            whole: Spread::of(&[10.]),
+            device: None,
+            repeats: 1,
+        };
+        let launch = Launched {
+            kernel: "rows".into(),
+            grid: [1; 3],
+            block: [32, 1, 1],
+            smem: 0,
+            registers: None,
+        };
+        assert!(take_launched(&mut profile, &[]).is_empty());
+        let simulated = take_launched(&mut profile, &[launch]);
+        let profiled = Profiled {
+            workload: "decode".into(),
+            profile,
+            simulated,
+            peak_bytes: 0,
+        };
+        let limits = Limits {
+            bytes_per_s: 1e9,
+            flops_per_s: 1e9,
+        };
+        let text = table(&profiled, &limits);
+        assert!(
+            text.contains("100.0%") && !text.contains("ops together"),
+            "{text}"
+        );
+        assert!(text.contains("\nembedding  –  simulated: rows\n"), "{text}");
+    }
 }

@@ -121,12 +121,17 @@ impl<'a> Generation<'a> {
                 n as f64 / time.as_secs_f64()
             ),
         };
-        let packing = if warm {
-            ""
+        let simulating = if level_kit::simulated_file().is_some() {
+            " and simulating your kernels"
         } else {
-            " (first pass: includes packing the weights)"
+            ""
         };
-        let prefill = speed(self.prompt, self.prefill) + packing;
+        let packing = if warm {
+            String::new()
+        } else {
+            format!(" (first pass: includes packing the weights{simulating})")
+        };
+        let prefill = speed(self.prompt, self.prefill) + &packing;
         let decode = speed(self.decoded, self.decode);
         data::note(format_args!(
             "{level}, {model}: prefill {prefill}, decode {decode}"

@@ -58,8 +58,8 @@ struct Row<'a> {
     limit: Option<String>,
     /// Above 1 if the operands were in caches.
     fraction_of_limit: Option<f64>,
-    /// Milliseconds of the whole on the host.
-    whole_ms: f64,
+    /// Milliseconds of the whole on the host; empty if ops of it were simulated.
+    whole_ms: Option<f64>,
     /// Milliseconds of the whole on the device, which is then also the clock of the op's times.
     whole_device_ms: Option<f64>,
     peak_bytes: u64,
@@ -97,7 +97,7 @@ fn row<'a>(subject: Subject<'a>, profiled: &'a Profiled, op: &'a Op, limits: &Li
         gflop_per_s: op.gflop_per_s(),
         limit: fraction.map(|(_, limit)| limit.to_string()),
         fraction_of_limit: fraction.map(|(fraction, _)| fraction),
-        whole_ms: profiled.profile.whole.median,
+        whole_ms: (profiled.simulated.is_empty()).then_some(profiled.profile.whole.median),
         whole_device_ms: profiled.profile.device.map(|device| device.whole.median),
         peak_bytes: profiled.peak_bytes,
     }

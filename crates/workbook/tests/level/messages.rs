@@ -61,6 +61,11 @@ fn a_kernels_hint_is_about_traffic_and_the_starters_milestones_are_counted_apart
     let ran = check(&learner, "linear");
     let count = "\n2 of 111 milestones reached, and 1 that the starter has (";
     assert!(ran.stdout.contains(count), "{ran:?}");
+    // A row for the method that was named, and for no other.
+    assert!(
+        ran.stdout.contains("\nlinear ") && !ran.stdout.contains("\nnorm_linear "),
+        "{ran:?}"
+    );
 }
 
 #[test]
@@ -158,6 +163,11 @@ fn an_element_that_no_thread_wrote_and_a_kernel_that_is_not_there_are_named() {
         + "kernels/rms_norm.ptx: expected a kernel of this file (other_";
     assert!(ran.code == 1 && ran.stdout.contains(&expected), "{ran:?}");
     fs::write(learner.file("kernels/rms_norm.ptx"), RMS_NORM).unwrap();
+    learner.edit(".write(&y)", ".read(&y)");
+    let ran = check(&learner, "norm_linear");
+    let expected = place(".run()?") + "kernels/rms_norm.ptx: expected `write` for argument ";
+    assert!(ran.code == 1 && ran.stdout.contains(&expected), "{ran:?}");
+    learner.edit(".read(&y)", ".write(&y)");
     learner.edit(".u32(c).f32(*eps)", ".u32(c)");
     let ran = check(&learner, "norm_linear");
     let expected = place(".run()?") + "kernels/rms_norm.ptx: ";

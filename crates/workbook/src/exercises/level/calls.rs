@@ -320,6 +320,16 @@ impl Call {
         })
     }
 
+    /// Names of its results.
+    pub fn results(&self) -> &'static [&'static str] {
+        match self {
+            Self::NormQkv(..) => &["q", "k", "v"],
+            Self::NormQkvSkip(..) => &["q", "k", "v", "skip"],
+            Self::Causal(..) => &["first call", "second call"],
+            _ => &["y"],
+        }
+    }
+
     /// Bytes that the call must move at least, of operands and results, and its FLOPs.
     ///
     /// # Errors

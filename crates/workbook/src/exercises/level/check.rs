@@ -380,6 +380,7 @@ impl<'l> Checker<'l> {
             Some(_) => in_cuda(&found.what),
             None => found.what.clone(),
         };
+        let what = self.kernels.with_names(&one_line(&what), &found.entry);
         one_line(&format!("{}: {method}: {what}", self.place(found)))
     }
 
@@ -410,6 +411,7 @@ fn compared(call: &Call, found: &[Output], dtype: DType) -> Result<Option<String
     let Some(line) = difference(&expected(call)?, found, dtype) else {
         return Ok(None);
     };
+    let line = with_result(line, call.results());
     let is_tanh = with_tanh(call)?.is_some_and(|tanh| difference(&tanh, found, dtype).is_none());
     let tanh = if is_tanh {
         "; looks like the tanh approximation of GELU, but the models use erf"
@@ -417,6 +419,18 @@ fn compared(call: &Call, found: &[Output], dtype: DType) -> Result<Option<String
         ""
     };
     Ok(Some(line + tanh))
+}
+
+/// A difference in `result 1: …`, with the name of the result.
+fn with_result(line: String, names: &[&str]) -> String {
+    let parts = line
+        .strip_prefix("result ")
+        .and_then(|it| it.split_once(": "));
+    let named = parts.and_then(|(number, what)| {
+        let name = names.get(number.parse::<usize>().ok()?)?;
+        Some(format!("{name} (result {number}): {what}"))
+    });
+    named.unwrap_or(line)
 }
 
 /// Counts of level 1's method, and the least bytes, which the milestones compare with.
@@ -429,6 +443,22 @@ pub fn counts_of(ops: &Level, method: &str) -> Result<(Counts, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_result_has_its_name() -> Result<()> {
+        let call = child::draw("norm_qkv", 3, 0)?;
+        let line = |text: &str| with_result(text.into(), call.results());
+        assert_eq!(
+            line("result 1: element 0: no"),
+            "k (result 1): element 0: no"
+        );
+        assert_eq!(line("element 0: no"), "element 0: no");
+        for method in levels::OPS {
+            let call = child::draw(method, 3, 0)?;
+            assert_eq!(call.results().len(), expected(&call)?.len(), "{method}");
+        }
+        Ok(())
+    }
 
     /// The oracle is right if five levels, written without it, agree with it.
     #[test]

@@ -17,6 +17,7 @@ use measured::{Measured, Whole};
 pub use measured::{Method, compare, methods};
 
 use super::milestones::Milestones;
+use super::run::reached_of;
 use super::rung::Rung;
 
 /// Where a report goes, and how it is measured.
@@ -51,6 +52,9 @@ pub struct Reached {
     passed: Option<bool>,
     /// The expected and the found value.
     line: String,
+    /// Whether it needs a GPU, which this machine lacks: then it is not measured.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    needs_gpu: bool,
     /// Whether the times that it compares are noisy.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     noisy: bool,
@@ -68,10 +72,22 @@ impl Report {
         }
     }
 
-    /// Number of milestones that are reached.
-    fn reached(&self) -> usize {
+    /// How many milestones are reached, those of the starter apart.
+    fn reached(&self) -> (usize, usize) {
+        let is_replaced = |m: &&&Reached| {
+            let of = |method: &Method| method.name == m.method && method.replaced;
+            self.methods.iter().any(of)
+        };
         let reached = self.milestones.iter().filter(|m| m.passed == Some(true));
-        reached.count()
+        let reached: Vec<&Reached> = reached.collect();
+        let own = reached.iter().filter(is_replaced).count();
+        (own, reached.len() - own)
+    }
+
+    /// `2 of 111 milestones reached, and 3 that the starter has`
+    fn reached_of(&self) -> String {
+        let (own, starters) = self.reached();
+        reached_of(own, self.milestones.len(), starters)
     }
 
     /// Methods that run no longer as level 1's, and are right.
@@ -88,7 +104,8 @@ fn reached(milestones: &Milestones, progress: &super::milestones::Progress) -> V
         Reached {
             method: milestone.method.into(),
             kind: milestone.kind.into(),
-            passed: state.map(|state| state.passed),
+            passed: state.filter(|s| !s.needs_gpu).map(|state| state.passed),
+            needs_gpu: state.is_some_and(|state| state.needs_gpu),
             line: state.map_or(String::new(), |state| state.line.clone()),
             noisy: state.is_some_and(|state| state.noisy),
             task: milestone.task,

@@ -8,13 +8,18 @@ use cli::own::{self, OwnLevel};
 use data::BadInput;
 use models::trace::profile::NOISY;
 
-use super::milestones::{Milestone, Milestones, Progress, State, TIMED, compared};
+use super::milestones::{Method, Milestone, Milestones, Progress, State, TIMED, compared};
 use super::rung::{Checks, Gained, Options, Rung, methods_of};
 use super::{child, new};
 
-/// Prints a row for each method: a tick for each milestone that is reached. Methods that are not `replaced` have theirs from
-/// the starter.
-pub fn print(milestones: &Milestones, progress: &Progress, replaced: &BTreeSet<&str>) {
+/// Prints a row for each of `methods`: a tick for each milestone that is reached. Methods that are not `replaced` have theirs
+/// from the starter.
+pub fn print(
+    milestones: &Milestones,
+    progress: &Progress,
+    replaced: &BTreeSet<&str>,
+    methods: &[&str],
+) {
     let longest = milestones
         .methods
         .iter()
@@ -24,7 +29,8 @@ pub fn print(milestones: &Milestones, progress: &Progress, replaced: &BTreeSet<&
     let kinds: Vec<&str> = milestones.kinds.iter().map(|kind| &*kind.name).collect();
     // One space, so that all kinds fit into 80 columns.
     data::println!("{:longest$}  {}", "", kinds.join(" "));
-    for method in &milestones.methods {
+    let is_shown = |method: &&Method| methods.contains(&&*method.name);
+    for method in milestones.methods.iter().filter(is_shown) {
         let of = |kind: &&str| {
             milestones
                 .all()
@@ -58,16 +64,19 @@ pub fn print(milestones: &Milestones, progress: &Progress, replaced: &BTreeSet<&
         .filter(|m| progress.get(&m.key()).is_some_and(|s| s.passed))
         .partition(|m| replaced.contains(m.method));
     data::println!(
-        "{} of {} milestones reached, and {} that the starter has (·: not measured)",
-        reached.len(),
-        milestones.all().count(),
-        starters.len()
+        "{} (·: not measured)",
+        reached_of(reached.len(), milestones.all().count(), starters.len())
     );
     if progress.values().any(|state| state.noisy) {
         data::println!(
             "({NOISE}: a noisy time; the slow runs took more than {NOISY}× as long as the fast runs)"
         );
     }
+}
+
+/// The sentence of a check and of a report: methods that are still the starter's are counted apart.
+pub fn reached_of(reached: usize, all: usize, starters: usize) -> String {
+    format!("{reached} of {all} milestones reached, and {starters} that the starter has")
 }
 
 /// Marks a noisy time, as in the comparison of whole models.
@@ -176,7 +185,12 @@ pub fn check(
     note_begin(&methods);
     let checks = checked.check(&built, &methods, options, &mut progress)?;
     let progress = checked.save(&methods, &progress)?;
-    print(&checked.milestones, &progress, &checked.replaced());
+    print(
+        &checked.milestones,
+        &progress,
+        &checked.replaced(),
+        &methods,
+    );
     print_wrong(&checks);
     if !checks.wrong.is_empty() {
         let seed = options.seed;
@@ -215,7 +229,7 @@ pub fn hint(level: OwnLevel, method: Option<&str>) -> Result<bool> {
         BTreeMap::new()
     };
     let count = shown.entry(next.key()).or_default();
-    let mut hints: Vec<&String> = next.hints.iter().collect();
+    let mut hints = next.hints.clone();
     let without_kernel = next.without_kernel;
     if let Some(other) = without_kernel.filter(|_| checked.replaced_without_kernel(next.method)) {
         hints.splice(hints.len() - 1.., [other]);

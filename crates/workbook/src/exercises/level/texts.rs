@@ -154,6 +154,11 @@ impl Changed {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
+
+    /// Whether the crate has to be compiled; kernels are not.
+    pub fn needs_rustc(&self) -> bool {
+        self.all || self.functions || !self.methods.is_empty()
+    }
 }
 
 /// Beginnings of lines after whose change any method may do something else, those that call level 1, too.
@@ -232,12 +237,14 @@ mod tests {
             after("impl Ops", "fn two() -> u8 { 2 }\nimpl Ops"),
             functions
         );
+        assert!(one.needs_rustc() && all.needs_rustc() && functions.needs_rustc());
         assert_eq!(before.changed(None), all);
         let mut with = Texts::of(text);
         let file = |name: &str| PathBuf::from(name);
         with.others.insert(file("kernels/a.ptx"), vec![1]);
         let kernels: BTreeSet<PathBuf> = [file("kernels/a.ptx")].into();
         assert_eq!(with.changed(Some(&before)).kernels, kernels);
+        assert!(!with.changed(Some(&before)).needs_rustc());
         assert_eq!(before.changed(Some(&with)).kernels, kernels, "it is gone");
         assert_ne!(before.hash(), with.hash());
         with.others.insert(file("kernels/sum.cuh"), vec![1]);

@@ -75,6 +75,9 @@ pub fn watch(level: OwnLevel, poll: bool) -> Result<bool> {
 
 /// One pass of `watch` over the methods that may have changed.
 fn pass(checked: &Rung, changed: &Changed, known: &mut Known, begin: Instant) -> Result<()> {
+    if changed.needs_rustc() {
+        data::note("compiling …");
+    }
     let built = match checked.build()? {
         Ok(built) => built,
         Err(bad) => {
@@ -106,16 +109,19 @@ fn pass(checked: &Rung, changed: &Changed, known: &mut Known, begin: Instant) ->
             if faster.is_some_and(|state| state.needs_gpu) {
                 println!("{method}: a CPU cannot time a kernel");
             }
-            if let Some(line) = missed_traffic(method, &checks, &progress) {
-                println!("{line}");
-                shown.push(line.to_owned());
-            }
         }
-        _ => print(&checked.milestones, &progress, &replaced),
+        _ => print(&checked.milestones, &progress, &replaced, levels::OPS),
+    }
+    let focus = edited(changed, &methods, &replaced);
+    for line in focus
+        .iter()
+        .flat_map(|method| missed(method, &checks, &progress))
+    {
+        println!("{line}");
+        shown.push(line.to_owned());
     }
     print_wrong(&checks);
     println!("({:.1} s)", begin.elapsed().as_secs_f64());
-    let focus = edited(changed, &methods, &replaced);
     if checks.wrong.is_empty() {
         shown.extend(time(checked, &built, &methods, &focus, &mut progress)?);
     }
@@ -125,11 +131,18 @@ fn pass(checked: &Rung, changed: &Changed, known: &mut Known, begin: Instant) ->
     Ok(())
 }
 
-/// Why a method that launches kernels does not reach `traffic`: `Next:` may be about another method.
-fn missed_traffic<'p>(method: &str, checks: &Checks, progress: &'p Progress) -> Option<&'p str> {
-    let launches = checks.right.get(method)?.counts.launches;
-    let state = progress.get(&format!("{method} traffic"))?;
-    (launches > 0 && !state.passed).then_some(&*state.line)
+/// Why a method that is right misses `steps`, or `traffic` if it launches kernels: `Next:` may be about another method.
+fn missed<'p>(method: &str, checks: &Checks, progress: &'p Progress) -> Vec<&'p str> {
+    let Some(right) = checks.right.get(method) else {
+        return vec![];
+    };
+    let line = |kind| {
+        let state = progress.get(&format!("{method} {kind}"))?;
+        (!state.passed).then_some(&*state.line)
+    };
+    let traffic = (right.counts.launches > 0).then_some("traffic");
+    let kinds = ["steps"].into_iter().chain(traffic);
+    kinds.filter_map(line).collect()
 }
 
 /// The first error in one line, and below it all of rustc's, if it is rustc that refuses.
@@ -244,6 +257,36 @@ mod tests {
         };
         assert!(of(all(&[])).is_empty());
         assert_eq!(of(all(&["norm_gelu"])), ["norm_gelu"], "with an import");
+    }
+
+    #[test]
+    fn missed_milestones_of_a_right_method_have_their_lines() {
+        let right = |launches| {
+            let mut right = super::super::check::Right::default();
+            right.counts.launches = launches;
+            right
+        };
+        let checks = Checks {
+            right: [("linear", right(1)), ("norm_gelu", right(0))].into(),
+            ..Checks::default()
+        };
+        let state = |passed, line: &str| milestones::State {
+            passed,
+            line: line.into(),
+            ..milestones::State::default()
+        };
+        let progress: Progress = [
+            ("linear steps".to_owned(), state(true, "few")),
+            ("linear traffic".to_owned(), state(false, "too many bytes")),
+            ("norm_gelu steps".to_owned(), state(false, "too many steps")),
+            ("norm_gelu traffic".to_owned(), state(false, "no kernel")),
+            ("attention steps".to_owned(), state(false, "is wrong")),
+        ]
+        .into();
+        let of = |method| missed(method, &checks, &progress);
+        assert_eq!(of("linear"), ["too many bytes"]);
+        assert_eq!(of("norm_gelu"), ["too many steps"]);
+        assert!(of("attention").is_empty());
     }
 
     #[test]

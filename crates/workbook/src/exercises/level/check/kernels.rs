@@ -31,6 +31,14 @@ impl Kernels {
         Self(files.into_iter().filter_map(named).collect())
     }
 
+    /// A line about an entry, with the names of its parameters in CUDA C++.
+    pub fn with_names(&self, what: &str, entry: &str) -> String {
+        let file = self.file_of(entry);
+        let is_file = |(name, _): &&(PathBuf, String)| file.ends_with(name);
+        let text = self.0.iter().find(is_file).map_or("", |(_, text)| text);
+        level_kit::with_names(what, entry, text)
+    }
+
     /// The file that has an entry, or else its name.
     pub fn file_of(&self, entry: &str) -> PathBuf {
         let found = self.0.iter().find(|(_, text)| text.contains(entry));

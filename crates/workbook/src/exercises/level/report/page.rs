@@ -2,19 +2,21 @@
 
 use anyhow::Result;
 
-use super::{Reached, Report, drawn, text};
+use super::{Method, Reached, Report, drawn, text};
 
 const STYLE: &str = include_str!("page.css");
 
 pub fn page(report: &Report) -> Result<String> {
     let name = escaped(&report.level);
     let all = report.milestones.len();
-    let reached = report.reached();
+    let (reached, starters) = report.reached();
     let mut body = format!(
         "<h1>The level <code>{name}</code></h1>\n\
-         <p>{reached} of {all} milestones reached. {}</p>\n\
-         <progress max=\"{all}\" value=\"{reached}\">{reached} of {all}</progress>\n",
-        replaced(report)
+         <p>{}. {}</p>\n\
+         <progress max=\"{all}\" value=\"{}\">{reached} of {all}</progress>\n",
+        report.reached_of(),
+        replaced(report),
+        reached + starters,
     );
     body += &whole(report)?;
     body += &methods(report)?;
@@ -83,8 +85,14 @@ fn methods(report: &Report) -> Result<String> {
                 "<p>No roofline of this machine: no replaced method computes and was timed.</p>\n";
         }
     }
-    if let Some(svg) = drawn::simulated(report)? {
-        section += &figure("broad", "roofline of a GPU", &svg);
+    let is_kernel = |method: &Method| method.counts.is_some_and(|counts| counts.launches > 0);
+    match drawn::simulated(report)? {
+        Some(svg) => section += &figure("broad", "roofline of a GPU", &svg),
+        None if report.replaced().any(is_kernel) => {
+            section +=
+                "<p>No roofline of a GPU: the simulator counted no FLOPs in your kernels.</p>\n";
+        }
+        None => {}
     }
     Ok(section)
 }
@@ -120,11 +128,11 @@ fn milestones(report: &Report) -> String {
         let marks: String = kinds.iter().map(mark).collect();
         section += &format!("<tr><td>{}</td>{marks}</tr>\n", method.name);
     }
-    section += "</table></div>\n<p class=\"soft\">✓ reached, – missed, · not measured, ~ by a noisy time</p>\n";
+    section += "</table></div>\n<p class=\"soft\">✓ reached, – missed, · not measured or needs a GPU, ~ a noisy time</p>\n";
     let left: Vec<&Reached> = report
         .milestones
         .iter()
-        .filter(|milestone| milestone.passed != Some(true))
+        .filter(|milestone| milestone.passed != Some(true) && !milestone.needs_gpu)
         .collect();
     if left.is_empty() {
         return section + "<p class=\"good\">All milestones are reached.</p>\n";

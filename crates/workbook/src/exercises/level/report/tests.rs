@@ -75,6 +75,7 @@ fn example() -> Report {
         task: format!("attention {kind}"),
         passed,
         line: line.into(),
+        needs_gpu: kind == "faster1",
         noisy: kind == "steps",
     };
     Report {
@@ -105,6 +106,7 @@ fn example() -> Report {
             milestone("correct", Some(true), ""),
             milestone("steps", Some(false), "found 3 < 4"),
             milestone("traffic", None, ""),
+            milestone("faster1", None, "found a kernel, which needs a GPU"),
         ],
     }
 }
@@ -114,7 +116,7 @@ fn a_page_is_one_file_with_charts_tables_and_what_is_left() -> Result<()> {
     let page = page::page(&example())?;
     for part in [
         "<h1>The level <code>mine</code></h1>",
-        "1 of 3 milestones reached. 2 methods are replaced: <code>attention</code>, <code>norm_linear</code>.",
+        "1 of 4 milestones reached, and 0 that the starter has. 2 methods are replaced: <code>attention</code>, <code>norm_linear</code>.",
         "<th>level 2</th><th>mine</th>",
         "<td>~1.33 (1.50×)</td>",
         "<td class=\"mark missed\">–~</td>",
@@ -132,10 +134,33 @@ fn a_page_is_one_file_with_charts_tables_and_what_is_left() -> Result<()> {
         assert!(page.contains(part), "{part}");
     }
     assert_eq!(page.matches("<svg").count(), 3);
+    // A CPU cannot measure it, so that it is not left.
+    assert!(page.contains("<td class=\"mark\">·</td></tr>") && !page.contains("needs a GPU<"));
     let text = page.replace("http://www.w3.org/2000/svg", "");
     for outside in ["http", "url(", "<script", "<link", "<img"] {
         assert!(!text.contains(outside), "{outside}");
     }
+    Ok(())
+}
+
+#[test]
+fn kernels_without_flops_have_a_sentence_in_place_of_a_roofline() -> Result<()> {
+    let mut report = example();
+    let sentence = "No roofline of a GPU: the simulator counted no FLOPs in your kernels.";
+    assert!(!page::page(&report)?.contains(sentence));
+    let counts = report.methods.iter_mut().filter_map(|m| m.counts.as_mut());
+    counts.for_each(|counts| counts.flops = 0);
+    assert!(page::page(&report)?.contains(sentence));
+    Ok(())
+}
+
+#[test]
+fn a_milestone_that_needs_a_gpu_is_not_missed() -> Result<()> {
+    let milestones = super::super::milestones::Milestones::read()?;
+    let state = super::super::milestones::needs_gpu();
+    let all = reached(&milestones, &[("linear faster1".to_owned(), state)].into());
+    let found = all.iter().find(|m| m.needs_gpu);
+    assert!(found.is_some_and(|m| m.kind == "faster1" && m.passed.is_none()));
     Ok(())
 }
 
@@ -159,7 +184,7 @@ fn a_terminal_has_the_same_figures() {
         "~: a noisy time; the slow runs took more than 1.5× as long",
         "norm_linear  2 / 9    1.10×",
         "\nNot compared: gnn: mine: graph: a <panic>\n",
-        "1 of 3 milestones reached",
+        "1 of 4 milestones reached, and 0 that the starter has\n",
     ] {
         assert!(text.contains(part), "{part} is not in\n{text}");
     }
