@@ -192,7 +192,7 @@ mod tests {
     use super::is_plain;
 
     #[test]
-    fn what_a_page_would_act_on_is_no_text() {
+    fn markup_is_no_text() {
         assert!(
             !["{{x", "}", "~x~", "$x$", "https://x"]
                 .map(is_plain)

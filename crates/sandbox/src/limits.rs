@@ -85,8 +85,8 @@ impl Limits {
         self
     }
 
-    /// The folder in which a program with these limits could read `path`, because the system or the caller needs that folder
-    /// there; `None` where it has no sandbox, and could read everything.
+    /// The folder that a program with these limits may read, because the system or the caller needs it, and that holds `path`;
+    /// `None` where it has no sandbox, and could read everything.
     pub fn exposes(&self, path: &Path) -> Option<PathBuf> {
         let path = path.canonicalize().ok()?;
         let is_jailed = self.confined && crate::available().is_ok();

@@ -47,7 +47,7 @@ const COMPILERS: [&str; 8] = [
     "/usr/local/libexec",
 ];
 
-/// What every program may read; a compiler reads more.
+/// Paths that every program may read; a compiler reads more.
 pub fn system(compiles: bool) -> impl Iterator<Item = &'static str> {
     let compilers = COMPILERS.iter().filter(move |_| compiles);
     LIBRARIES.iter().chain(compilers).copied()

@@ -37,7 +37,7 @@ const LONGEST: Duration = Duration::from_secs(120);
 /// Limit of the compiler's address space in bytes.
 const MEMORY: u64 = 8 << 30;
 
-/// Limits of rustc, with what it reads for every level of somebody else.
+/// Limits of rustc, and the files that it reads for every level of somebody else.
 pub fn limits(artifacts: &Artifacts) -> Limits {
     let limits = Limits::new(LONGEST)
         .memory(MEMORY)

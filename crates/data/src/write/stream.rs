@@ -1,4 +1,4 @@
-//! What is written to where it is: devices, pipes, and what a process has open.
+//! Files that are written where they are: devices, pipes, and files that a process has open.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Write};

@@ -87,7 +87,7 @@ const LONGEST_NAME: usize = 200;
 const MOST_TENSORS: usize = 1_000_000;
 
 impl Ran {
-    /// What no call has, but a learner's process can write: it would make lines long, or sums overflow.
+    /// Names a value that no call has, but a learner's process can write: it would make lines long, or sums overflow.
     pub fn made_up(&self) -> Option<&'static str> {
         let is_result =
             |y: &Output| y.dtype.parse::<DType>().is_ok() && y.shape.len() <= DIMENSIONS;
