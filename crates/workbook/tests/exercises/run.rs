@@ -94,11 +94,14 @@ pub fn finish_awaited(command: &mut Command) -> Run {
     of_output(output)
 }
 
+/// Note of the first check of Rust after the program was built.
+const COMPILING: &str = "compiling the library of the exercises in Rust …\n";
+
 fn of_output(output: Output) -> Run {
     Run {
         code: output.status.code(),
         stdout: text(output.stdout),
-        stderr: text(output.stderr),
+        stderr: text(output.stderr).replace(COMPILING, ""),
     }
 }
 
