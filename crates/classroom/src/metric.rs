@@ -95,42 +95,32 @@ pub fn bulk_copy(report: &Report) -> Option<&simt::Line> {
 }
 
 /// Returns the first instruction whose costs `formula` does not count: bulk copies, what waits for an `mbarrier`, and accesses
-/// to another block of the cluster. No counter has the wavefronts of atomics, and none of barriers has the accesses by which
-/// warps can wait for each other without one.
+/// to another block of the cluster. The wavefronts of shared atomics are counted as a lower bound alone, and no counter of
+/// barriers has the accesses by which warps can wait for each other without one.
 pub fn uncounted<'r>(formula: &str, report: &'r Report) -> Option<&'r simt::Line> {
     let of_wavefronts = formula.contains("_wavefronts");
     let of_barriers = formula.contains("op:bar.sync");
-    let orders = |part: &str| {
-        let all = ["acquire", "release", "relaxed", "acq_rel", "volatile"];
-        all.contains(&part)
-    };
     let is_uncounted = |line: &&simt::Line| {
         let mut begins = ["cp.async.bulk", "mbarrier", "mapa"].iter();
         let counts = &line.counts;
-        let is_atomic = counts.shared_atomic_requests + counts.global_atomic_requests > 0;
         begins.any(|begin| line.form.starts_with(begin))
             || counts.cluster_load_requests + counts.cluster_store_requests > 0
             || of_wavefronts && counts.shared_atomic_requests > 0
-            || of_barriers && (is_atomic || line.form.split('.').any(orders))
+            || of_barriers && is_of_own_barrier(&line.form)
     };
     report.lines.iter().find(is_uncounted)
 }
 
-/// Returns the first instruction of a barrier that a kernel makes by itself, if `formula` counts barriers: an atomic, or a load that
-/// another thread's store may release.
-pub fn own_barrier<'r>(formula: &str, report: &'r Report) -> Option<&'r simt::Line> {
-    let counts_barriers = formula.split_whitespace().any(|term| term == "op:bar.sync");
-    let mut lines = report.lines.iter();
-    lines.find(|line| counts_barriers && is_of_own_barrier(&line.form))
-}
-
+/// Whether a kernel can make a barrier of such instructions: atomics, and accesses that other threads see in an order.
 fn is_of_own_barrier(form: &str) -> bool {
-    let mut parts = form.split('.');
-    match parts.next() {
-        Some("atom" | "red" | "multimem") => true,
-        Some("ld") => parts.any(|part| matches!(part, "acquire" | "relaxed" | "volatile" | "mmio")),
-        _ => false,
-    }
+    let orders = |part: &str| {
+        let all = [
+            "acquire", "release", "relaxed", "acq_rel", "volatile", "mmio",
+        ];
+        all.contains(&part)
+    };
+    let is_atomic = ["atom", "red", "multimem"].contains(&form.split('.').next().unwrap_or(form));
+    is_atomic || form.split('.').any(orders)
 }
 
 /// Returns the lines with the maximum of the formula's first term, in source order; empty if all are 0.
@@ -233,26 +223,20 @@ mod tests {
         ] {
             assert_eq!(found(form, 0), None, "{form}");
         }
-        for form in ["ld.volatile.shared.u32", "ld.acquire.cta.shared.u32"] {
+        for form in [
+            "ld.volatile.shared.u32",
+            "ld.acquire.cta.shared.u32",
+            "atom.acq_rel.cta.shared.add.u32",
+            "red.shared.add.u32",
+            "st.volatile.u32",
+        ] {
             assert_eq!(
                 found_by("op:bar.sync / rows", form, 0).as_deref(),
                 Some(form)
             );
         }
-        assert_eq!(found_by("op:bar.sync / rows", "ld.shared.u32", 0), None);
-    }
-
-    #[test]
-    fn barriers_of_atomics_and_strong_loads_are_found() {
-        for form in [
-            "atom.acq_rel.cta.shared.add.u32",
-            "ld.acquire.cta.shared.u32",
-            "ld.volatile.shared.u32",
-        ] {
-            assert!(is_of_own_barrier(form), "{form}");
-        }
-        for form in ["ld.shared.u32", "st.volatile.u32", "bar.red.popc.u32"] {
-            assert!(!is_of_own_barrier(form), "{form}");
+        for form in ["ld.shared.u32", "bar.red.popc.u32"] {
+            assert_eq!(found_by("op:bar.sync / rows", form, 0), None);
         }
     }
 
