@@ -8,10 +8,12 @@
 
 #![warn(clippy::disallowed_macros)]
 
+mod fault;
 mod file;
 mod twin;
 
-pub use file::{Compile, KernelFile, KernelLaunch, set_compiler, simulated_file, with_names};
+pub use fault::with_names;
+pub use file::{Compile, KernelFile, KernelLaunch, set_compiler, simulated_file};
 pub use kernels::launch::{is_simulated, on_cpu};
 pub use kernels::output::tensor as output;
 pub use twin::{map_rows, values};
