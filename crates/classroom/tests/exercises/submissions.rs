@@ -85,7 +85,7 @@ fn memory_ends_before_the_machines_does() {
     assert!(began.elapsed() < Duration::from_secs(30));
 }
 
-/// What a submission has printed cannot be taken for the check's own words.
+/// The words that a submission prints stand in quotes, so that nobody takes them for the check's own.
 #[test]
 fn a_submissions_own_line_is_in_quotes() {
     let exercise = &named("swiglu");
