@@ -6,7 +6,7 @@
 //
 // FP16 has the 11 bits of TF32 (split_tf32.cuh) in half the bytes, and tensor cores multiply it at twice the rate. Both parts
 // round, so that the error is about 2⁻²³ of |x|·|w|. What TF32 has and FP16 lacks is the range of f32: |x| has to be below 65504,
-// and below 2⁻¹⁴ the error is no longer relative, but 2⁻³⁶. Who calls it knows such bounds, or scales by a power of two.
+// and below 2⁻¹⁴ the error is 2⁻³⁶, no fraction of |x|. A caller knows such bounds, or scales by a power of two.
 #pragma once
 
 // Two f32 rounded to FP16, `low` in the lower half.

@@ -10,8 +10,8 @@
 //
 // Prediction: 2.1 MB of weights per block take 25 us from L2, wgmma 14, shared memory 26, the rest 24, partly at once: 50 to
 // 60 us. benches/NOTES.md has the outcome.
-// To be faster: all four warps of a warpgroup wait for each other after each tile of 8 KB, and 96 KB in flight are a fifth of a
-// layer. Four tiles in flight, in place of edge_w, or a warpgroup that does not wait, were not.
+// To be faster: the warps of a warpgroup wait for each other after each tile of 8 KB, and 96 KB in flight are a fifth of a layer.
+// But neither a fourth tile in flight nor a warp that goes on was faster. Attention takes as long as q, k, v and skip.
 //
 // Launch: grid (graphs), block 512, Shared::BYTES as dynamic shared memory; Params by value.
 //

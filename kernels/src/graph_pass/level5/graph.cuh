@@ -55,8 +55,8 @@ __device__ __forceinline__ float centre(const Block &at, unsigned row, unsigned 
   return scale;
 }
 
-// For the norm after attention: writes the sum and the squared deviations of a head of a node, of which four lanes have 8
-// channels y each. Two groups of n numbers with sums s and t have together the squared deviations of each, and
+// For the norm after attention: writes the sum and the squared deviations of a head of a node. Four lanes have 8 channels y
+// each, with this sum. Two groups of n numbers with sums s and t have together the squared deviations of each, and
 // (s − t)²/2n: nothing is lost, however far the mean is from 0.
 __device__ __forceinline__ void write_moments(float2 *moments, unsigned lane, const float (&y)[8], float sum) {
   float deviations = 0.f;
