@@ -4,8 +4,8 @@
 //   - Each product of the large matmuls is three products of FP16 (split_f16.cuh), not of TF32: half the bytes, twice the
 //     rate. FP16's range is enough because h, u and w are bounded by the weights: prepared.rs checks the bounds and scales w.
 //     The graph's own input and edges have no bound, so what multiplies them is 3×TF32 by mma.
-//   - Weights are prepared once per model: `high` and `low`, 4 bytes per weight as before, in tiles of 8 KB in the order in
-//     which a warpgroup reads them. So the kernel splits no weight, and a tile is one copy without a tensor map.
+//   - Weights are prepared once per model: `high` and `low`, 4 bytes per weight as before, in tiles of 8 KB in the order of
+//     a warpgroup's reads. So the kernel splits no weight, and a tile is one copy without a tensor map.
 //   - q, k, v and edges are f32. Vectors of the next layer come once those of this one have been read: there is room for one.
 //
 // Prediction: 2.1 MB of weights per block take 25 us from L2, wgmma 14, shared memory 26, the rest 24, partly at once: 50 to

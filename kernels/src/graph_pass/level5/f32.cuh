@@ -1,8 +1,8 @@
 // A block of the graph transformer's pass in f32: prepared weights, shared memory, copies of tiles, and the matmul.
 //
 // A tile is 64 rows and 64 columns of w, `high` or `low` (split_f16.cuh), as shared memory holds it: 8 KB that one bulk copy
-// brings, without a tensor map. Each warpgroup has tiles of its own, STAGES of them in flight. They come in the order in which
-// it reads them, `high` and then `low` of the same rows and columns. A tile that all four warps have read is requested anew.
+// brings, without a tensor map. Each warpgroup has tiles of its own, STAGES of them in flight. They lie in the order of its
+// reads, `high` and then `low` of the same rows and columns. A tile that all four warps have read is requested anew.
 #pragma once
 
 #include "common/hopper.cuh"

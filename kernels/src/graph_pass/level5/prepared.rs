@@ -198,7 +198,7 @@ impl Host {
         to.extend(edge);
     }
 
-    /// What a lane multiplies by q: rows 8·(l % 4) to 8·(l % 4) + 7 of a head's part of `edge_w`, at two columns.
+    /// The elements that a lane multiplies by q: rows 8·(l % 4) to 8·(l % 4) + 7 of a head's part of `edge_w`, at two columns.
     fn add_fragments(&self, to: &mut Vec<f32>) {
         let [.., edge] = &self.vectors;
         let d = CHANNELS / HEADS;
