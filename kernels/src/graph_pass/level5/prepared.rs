@@ -198,7 +198,8 @@ impl Host {
         to.extend(edge);
     }
 
-    /// The elements that a lane multiplies by q: rows 8·(l % 4) to 8·(l % 4) + 7 of a head's part of `edge_w`, at two columns.
+    /// The elements that lane l multiplies by q: of a head's part of `edge_w`, rows 8·(l % 4) to 8·(l % 4) + 7
+    /// of two columns.
     fn add_fragments(&self, to: &mut Vec<f32>) {
         let [.., edge] = &self.vectors;
         let d = CHANNELS / HEADS;
