@@ -13,7 +13,7 @@ pub enum Idea {
     Dispatch,
     /// A forward pass as one CUDA graph. The program that runs the model decides about it.
     CudaGraph,
-    /// f32 on tensor cores, as three TF32 products. Without it, FMA in f32.
+    /// f32 on tensor cores, as three products of TF32 or FP16. Without it, FMA in f32.
     Tf32x3,
     /// Hopper's tensor cores, fed by TMA. Without them, `mma.sync`.
     Wgmma,

@@ -72,7 +72,8 @@ fn registers_in_flight_are_left_alone() {
         ("attention/level5/tile_wgmma.sm_90a.ptx", 2),
         ("encoder_pass/level5/attention.sm_90a.ptx", 1),
         ("encoder_pass/level5/matmul.sm_90a.ptx", 4),
-        ("graph_pass/level5.sm_90a.ptx", 1),
+        ("graph_pass/level5/bf16.sm_90a.ptx", 1),
+        ("graph_pass/level5/f32.sm_90a.ptx", 1),
         ("linear/level5/wgmma.sm_90a.ptx", 6),
     ] {
         let text = std::fs::read_to_string(ops.join(file)).expect("PTX");

@@ -5,6 +5,9 @@
 //!
 //! The methods of `ops` are in `levels/levelN/src/ops.rs`, for each level N.
 
+use std::any::Any;
+use std::sync::OnceLock;
+
 use candle_core::{DType, Device, Result, Tensor};
 use candle_nn::VarBuilder;
 use data::BadInput;
@@ -293,6 +296,7 @@ pub struct GraphTransformer {
     blocks: Vec<Block>,
     norm: Norm,   // (C)
     head: Linear, // (classes, C)
+    prepared: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 impl GraphTransformer {
@@ -311,6 +315,7 @@ impl GraphTransformer {
             norm: layer_norm(vb.pp("norm"), c, config.layer_norm_eps)?,
             head: linear(vb.pp("head"), config.num_classes, c)?,
             config: config.clone(),
+            prepared: OnceLock::new(),
         })
     }
 
@@ -332,6 +337,7 @@ impl GraphTransformer {
             norm: &self.norm,
             head: &self.head,
             num_heads: self.config.num_attention_heads,
+            prepared: &self.prepared,
         }
     }
 

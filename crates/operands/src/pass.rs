@@ -27,6 +27,8 @@ pub struct GraphPass<'a> {
     pub head: &'a Linear,
     /// H: heads of the attention.
     pub num_heads: usize,
+    /// A place of the model's own, for what is made of its weights at first use and kept as long as they are.
+    pub prepared: &'a OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 /// The weights of a block of the graph transformer.

@@ -283,6 +283,25 @@ __device__ __forceinline__ void wgmma(float (&acc)[14][4], unsigned long long a,
                : ACC8(0), ACC(8), ACC(9), ACC(10), ACC(11), ACC(12), ACC(13)
                : "l"(a), "l"(b), "n"(ADD));
 }
+
+// graph_pass in f32: FP16, 64 and 32 columns.
+template <bool ADD>
+__device__ __forceinline__ void wgmma_f16(float (&acc)[8][4], unsigned long long a, unsigned long long b) {
+  asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {"
+               "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+               "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+               "%32, %33, %34, 1, 1, 0, 0;"
+               : ACC8(0)
+               : "l"(a), "l"(b), "n"(ADD));
+}
+template <bool ADD>
+__device__ __forceinline__ void wgmma_f16(float (&acc)[4][4], unsigned long long a, unsigned long long b) {
+  asm volatile("wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 {"
+               "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "
+               "%16, %17, %18, 1, 1, 0, 0;"
+               : ACC(0), ACC(1), ACC(2), ACC(3)
+               : "l"(a), "l"(b), "n"(ADD));
+}
 #undef ACC
 #undef ACC8
 

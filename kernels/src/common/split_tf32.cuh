@@ -64,3 +64,9 @@ struct SplitTf32 {
   }
   // ANCHOR_END: multiply
 };
+
+// The two parts of one f32.
+__device__ __forceinline__ void split_tf32(float x, unsigned &high, unsigned &low) {
+  high = __float_as_uint(x) & 0xffffe000u;
+  low = __float_as_uint(x - __uint_as_float(high));
+}

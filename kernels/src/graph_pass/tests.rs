@@ -1,32 +1,35 @@
 //! The pass against the oracle on a Hopper, and on a CPU which passes the kernel can compute.
 
 mod case;
+mod prepared;
 
 use candle_core::{DType, Device, Result, Tensor};
 use operands::{GraphPass, Linear, Norm, Weight};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use super::level5::graph_pass;
-use super::level5_launch::{self as launched, ENTRY, MODULE, Operands};
+use super::level5::{self as launched, Operands, graph_pass};
 use crate::dispatch::{Facts, Feature};
 use crate::launch::{Arg, noted, simulated, structure::Structure};
 use crate::level4 as k;
 use crate::output::poisoned;
 use crate::testing::{
-    KernelFile, assert_close, behind, directive, gpu, host, is_sanitized, relative_error, rng, skip,
+    KernelFile, assert_close, behind, directive, gpu, host, is_sanitized, relative_error, rng,
+    skip, tolerance,
 };
 use case::{Case, Graph, Source, graph};
 
-/// Relative to the largest logit.
-const TOLERANCE: f64 = 2e-2;
+const DTYPES: [DType; 2] = [DType::BF16, DType::F32];
 
-/// A case of `graphs` on a CPU.
-fn on_cpu(graphs: Vec<Graph>, layers: usize) -> Result<Case> {
-    in_dtype(DType::BF16, graphs, layers)
+fn entry(dtype: DType) -> String {
+    format!("graph_pass_{}_level5", dtype.as_str())
 }
 
-fn in_dtype(dtype: DType, graphs: Vec<Graph>, layers: usize) -> Result<Case> {
+/// Relative to the largest logit, in f32.
+const TOLERANCE: f64 = 1e-5;
+
+/// A case of `graphs` on a CPU.
+fn on_cpu(dtype: DType, graphs: Vec<Graph>, layers: usize) -> Result<Case> {
     let mut source = Source {
         rng: &mut rng(),
         dtype,
@@ -49,23 +52,33 @@ fn can(pass: &GraphPass) -> bool {
 
 #[test]
 fn the_kernel_takes_what_fits() -> Result<()> {
-    for (nodes, degree, layers) in [(32, 14, 8), (32, 0, 0), (1, 448, 1)] {
-        let case = on_cpu(regular(nodes, degree), layers)?;
-        assert!(can(&case.pass()), "{nodes} {degree} {layers}");
+    for dtype in DTYPES {
+        for (nodes, degree, layers) in [(32, 14, 8), (32, 0, 2), (1, 448, 1)] {
+            let case = on_cpu(dtype, regular(nodes, degree), layers)?;
+            assert!(can(&case.pass()), "{dtype:?} {nodes} {degree} {layers}");
+        }
+        for (nodes, degree, layers) in [(33, 1, 4), (1, 449, 4), (32, 4, 9)] {
+            let case = on_cpu(dtype, regular(nodes, degree), layers)?;
+            assert!(!can(&case.pass()), "{dtype:?} {nodes} {degree} {layers}");
+        }
+        assert!(!can(&on_cpu(dtype, vec![], 4)?.pass()), "no nodes");
+        let without_layers = can(&on_cpu(dtype, regular(3, 2), 0)?.pass());
+        assert_eq!(without_layers, dtype == DType::BF16);
     }
-    for (nodes, degree, layers) in [(33, 1, 4), (1, 449, 4), (32, 4, 9)] {
-        let case = on_cpu(regular(nodes, degree), layers)?;
-        assert!(!can(&case.pass()), "{nodes} {degree} {layers}");
-    }
-    assert!(!can(&on_cpu(vec![], 4)?.pass()), "no nodes");
-    assert!(!can(&in_dtype(DType::F32, regular(3, 2), 4)?.pass()), "f32");
+    assert!(!can(&on_cpu(DType::F16, regular(3, 2), 4)?.pass()), "f16");
     Ok(())
 }
 
 /// One operand at a time that the kernel cannot read.
 #[test]
 fn other_operands_are_refused() -> Result<()> {
-    let case = on_cpu(regular(5, 3), 2)?;
+    let [bf16, f32] = DTYPES;
+    refuses_others(bf16, f32)?;
+    refuses_others(f32, bf16)
+}
+
+fn refuses_others(dtype: DType, other: DType) -> Result<()> {
+    let case = on_cpu(dtype, regular(5, 3), 2)?;
     let with = |w: Tensor, like: &Linear| Linear::new(w, like.bias.clone());
     assert!(can(&case.pass()));
     let mut pass = case.pass();
@@ -83,7 +96,7 @@ fn other_operands_are_refused() -> Result<()> {
         ("wide rows", &wide),
         ("a view", &view),
         ("a misaligned x", &behind(x)?),
-        ("x in f32", &x.to_dtype(DType::F32)?),
+        ("x in another dtype", &x.to_dtype(other)?),
     ] {
         let mut pass = case.pass();
         pass.x = x;
@@ -97,6 +110,7 @@ fn other_operands_are_refused() -> Result<()> {
         ("no bias", &no_bias),
         ("another K", &narrow),
         ("a misaligned w", &shifted),
+        ("another dtype", &with(w.to_dtype(other)?, up)),
     ] {
         let mut pass = case.pass();
         pass.blocks[1].up = up;
@@ -153,65 +167,92 @@ fn chain(case: &Case) -> Result<Tensor> {
 /// The oracle, whose graphs are lists, against the ops.
 #[test]
 fn the_ops_equal_the_oracle() -> Result<()> {
-    let case = in_dtype(DType::F32, ragged(&mut rng(), 5), 3)?;
+    let case = on_cpu(DType::F32, ragged(&mut rng(), 5), 3)?;
     assert_close("op by op", &chain(&case)?, &case.oracle(), 1e-4)
 }
 
 /// On a CPU, and where launches are simulated, the ops compute the pass.
 #[test]
 fn a_cpu_has_no_kernel() -> Result<()> {
-    let case = on_cpu(regular(5, 3), 1)?;
-    assert!(graph_pass(&case.pass())?.is_none());
-    let (y, _) = simulated(simt::Options::default(), || graph_pass(&case.pass()));
-    assert!(y?.is_none());
+    for dtype in DTYPES {
+        let case = on_cpu(dtype, regular(5, 3), 1)?;
+        assert!(graph_pass(&case.pass())?.is_none());
+        let (y, _) = simulated(simt::Options::default(), || graph_pass(&case.pass()));
+        assert!(y?.is_none());
+        assert!(case.prepared.get().is_none(), "weights that nothing reads");
+    }
     Ok(())
 }
 
 #[test]
-fn sizes_are_those_of_the_kernel() -> Result<()> {
-    let file = KernelFile::read("graph_pass/level5", "sm_90a");
+fn sizes_are_those_of_the_kernels() {
     let [rows, columns] = launched::TILE;
-    for (name, value) in [
-        ("NODES", launched::NODES),
-        ("INPUTS", launched::INPUTS),
-        ("CHANNELS", launched::CHANNELS),
-        ("HIDDEN", launched::HIDDEN),
-        ("HEADS", launched::HEADS),
-        ("FEATURES", launched::FEATURES),
+    let of_bf16 = [
         ("MAX_LAYERS", launched::MAX_LAYERS),
-        ("MAX_EDGES", launched::MAX_EDGES),
         ("TILE_ROWS", rows),
         ("TILE_COLUMNS", columns),
-    ] {
-        assert_eq!(file.constant(name), value, "{name}");
+    ];
+    let of_f32 = [
+        ("GROUPS", launched::GROUPS),
+        ("LAYER_TILES", launched::LAYER_TILES),
+        ("TILE", 64 * 64 * size_of::<u16>()),
+    ];
+    for (dtype, sizes) in DTYPES.into_iter().zip([of_bf16, of_f32]) {
+        let file = format!("graph_pass/level5/{}", dtype.as_str());
+        let file = KernelFile::read(&file, "sm_90a");
+        let of_both = [
+            ("NODES", launched::NODES),
+            ("INPUTS", launched::INPUTS),
+            ("CHANNELS", launched::CHANNELS),
+            ("HIDDEN", launched::HIDDEN),
+            ("HEADS", launched::HEADS),
+            ("FEATURES", launched::FEATURES),
+            ("MAX_EDGES", launched::MAX_EDGES),
+        ];
+        for (name, value) in of_both.into_iter().chain(sizes) {
+            assert_eq!(file.constant(name), value, "{name}");
+        }
+        assert_eq!(file.max_threads(&entry(dtype)), launched::THREADS);
     }
-    assert_eq!(file.max_threads(ENTRY), launched::THREADS);
-    let source = include_str!("level5.cuh");
-    assert!(source.contains(&format!("BYTES == {} &&", launched::SMEM)));
-    Ok(())
 }
 
-/// With all layers, the arguments end where `Params` does; with fewer, after its first layers.
+/// With all layers, the arguments end where `Params` does; in bf16 with fewer, after its first layers.
 #[test]
 fn arguments_fill_the_parameter() -> Result<()> {
-    let text = MODULE.texts()[0];
-    let (_, parameter) = text.split_once("param_0[").expect("a struct");
-    let (bytes, _) = parameter.split_once(']').expect("its size");
-    assert_eq!(bytes, "3968");
-    assert_eq!(directive(text, ENTRY, ".maxntid"), launched::THREADS);
-    for (layers, end) in [(8, 3968), (4, 3968 - 4 * 448), (0, 348)] {
-        let case = on_cpu(regular(3, 1), layers)?;
+    let [bf16, f32] = DTYPES;
+    for (dtype, layers, end, size) in [
+        (bf16, 8, 3968, "3968"),
+        (bf16, 4, 3968 - 4 * 448, "3968"),
+        (bf16, 0, 348, "3968"),
+        (f32, 8, 132, "136"),
+        (f32, 1, 132, "136"),
+    ] {
+        let case = on_cpu(dtype, regular(3, 1), layers)?;
         let pass = case.pass();
         let operands = Operands::of(&pass).expect("operands");
+        let weights = launched::prepare(&pass)?;
+        let launch = operands.arguments(weights.as_ref(), 2, &case.x);
+        let entry = entry(dtype);
+        assert_eq!(launch.entry, entry);
+        let text = launch.module.texts()[0];
+        let (_, parameter) = text.split_once("param_0[").expect("a struct");
+        assert_eq!(parameter.split_once(']').expect("its size").0, size);
+        assert_eq!(directive(text, &entry, ".maxntid"), launched::THREADS);
+        let source = match dtype {
+            DType::F32 => include_str!("level5/f32.cuh"),
+            _ => include_str!("level5/bf16.cuh"),
+        };
+        assert!(source.contains(&format!("BYTES == {}", launch.smem)));
+
         let mut all = Structure::new();
-        for arg in &operands.arguments(2, &case.x).args {
+        for arg in &launch.args {
             let (len, alignment) = match arg {
                 Arg::Boxes(..) => (128, 64),
                 Arg::Read(_) | Arg::Write(_) => (8, 8),
                 Arg::U32(_) | Arg::F32(_) => (4, 4),
                 other => panic!("{other:?}"),
             };
-            all.push(ENTRY, &vec![0; len], alignment)?;
+            all.push(&entry, &vec![0; len], alignment)?;
         }
         assert_eq!(all.end(), end, "{layers}");
     }
@@ -249,10 +290,15 @@ fn ragged(rng: &mut ChaCha8Rng, count: usize) -> Vec<Graph> {
     graphs
 }
 
-fn on_gpu(device: &Device, graphs: Vec<Graph>, layers: usize, classes: usize) -> Result<Case> {
+fn on_gpu(
+    (device, dtype): (&Device, DType),
+    graphs: Vec<Graph>,
+    layers: usize,
+    classes: usize,
+) -> Result<Case> {
     let mut source = Source {
         rng: &mut rng(),
-        dtype: DType::BF16,
+        dtype,
         device,
     };
     Case::random(&mut source, graphs, layers, classes)
@@ -261,7 +307,7 @@ fn on_gpu(device: &Device, graphs: Vec<Graph>, layers: usize, classes: usize) ->
 fn run(case: &Case) -> Result<Tensor> {
     let (y, launches) = noted(|| poisoned(|| graph_pass(&case.pass())));
     let names: Vec<&str> = launches.iter().map(|launch| &*launch.kernel).collect();
-    assert_eq!(names, [ENTRY]);
+    assert_eq!(names, [entry(case.x.dtype())]);
     Ok(y?.expect("the kernel can"))
 }
 
@@ -275,15 +321,22 @@ fn the_kernel_equals_the_oracle() -> Result<()> {
         return Ok(());
     };
     let count = if is_sanitized() { 3 } else { 30 };
-    for (layers, classes) in [(4, 10), (1, 1), (2, 33), (8, 16), (3, 17), (0, 5)] {
-        let case = on_gpu(&device, ragged(&mut rng(), count), layers, classes)?;
-        let (y, expected) = (run(&case)?, case.oracle());
-        let what = format!("{layers} layers, {classes} classes");
-        assert_eq!(y.dims(), [case.graphs.len(), classes], "{what}");
-        assert_close(&what, &y, &expected, TOLERANCE)?;
-        let error = relative_error(&host(&y)?, expected.values);
-        assert!(error <= TOLERANCE / 2., "{what}: {error}");
-        assert_eq!(host(&run(&case)?)?, host(&y)?, "{what}: another answer");
+    for dtype in DTYPES {
+        let tolerance = tolerance(dtype, TOLERANCE);
+        for (layers, classes) in [(4, 10), (1, 1), (2, 33), (8, 16), (3, 17), (0, 5)] {
+            if dtype == DType::F32 && layers == 0 {
+                continue;
+            }
+            let graphs = ragged(&mut rng(), count);
+            let case = on_gpu((&device, dtype), graphs, layers, classes)?;
+            let (y, expected) = (run(&case)?, case.oracle());
+            let what = format!("{dtype:?}, {layers} layers, {classes} classes");
+            assert_eq!(y.dims(), [case.graphs.len(), classes], "{what}");
+            assert_close(&what, &y, &expected, tolerance)?;
+            let error = relative_error(&host(&y)?, expected.values);
+            assert!(error <= tolerance / 2., "{what}: {error}");
+            assert_eq!(host(&run(&case)?)?, host(&y)?, "{what}: another answer");
+        }
     }
     Ok(())
 }
@@ -298,19 +351,23 @@ fn extreme_graphs_equal_the_oracle() -> Result<()> {
     let Some(device) = hopper()? else {
         return Ok(());
     };
-    for (count, nodes, degree) in [
-        (140, 32, 4),
-        (2, 32, 0),
-        (5, 1, 448),
-        (40, 1, 1),
-        (1, 32, 14),
-    ] {
-        let count = if is_sanitized() { count.min(3) } else { count };
-        let degrees = vec![degree; nodes];
-        let graphs = (0..count).map(|_| graph(&mut rng(), &degrees)).collect();
-        let case = on_gpu(&device, graphs, 2, 10)?;
-        let what = format!("{count} graphs of {nodes} nodes with {degree} edges each");
-        assert_close(&what, &run(&case)?, &case.oracle(), TOLERANCE)?;
+    for dtype in DTYPES {
+        for (count, nodes, degree) in [
+            (140, 32, 4),
+            (2, 32, 0),
+            (5, 1, 448),
+            (40, 1, 1),
+            (1, 32, 14),
+        ] {
+            let count = if is_sanitized() { count.min(3) } else { count };
+            let degrees = vec![degree; nodes];
+            let graphs = (0..count).map(|_| graph(&mut rng(), &degrees)).collect();
+            let case = on_gpu((&device, dtype), graphs, 2, 10)?;
+            let what =
+                format!("{dtype:?}, {count} graphs of {nodes} nodes with {degree} edges each");
+            let tolerance = tolerance(dtype, TOLERANCE);
+            assert_close(&what, &run(&case)?, &case.oracle(), tolerance)?;
+        }
     }
     Ok(())
 }
@@ -325,15 +382,34 @@ fn a_nan_stays_in_its_graph() -> Result<()> {
     let Some(device) = hopper()? else {
         return Ok(());
     };
-    let graphs = [5, 3, 32].map(|nodes| graph(&mut rng(), &vec![2; nodes]));
-    let mut case = on_gpu(&device, graphs.into(), 2, 10)?;
-    let before = host(&run(&case)?)?;
-    let nan = Tensor::full(f32::NAN, (3, launched::INPUTS), &device)?.to_dtype(DType::BF16)?;
-    let parts = [&case.x.narrow(0, 0, 5)?, &nan, &case.x.narrow(0, 8, 32)?];
-    case.x = Tensor::cat(&parts, 0)?;
-    let after = host(&run(&case)?)?;
-    assert_eq!(after[..10], before[..10]);
-    assert_eq!(after[20..], before[20..]);
-    assert!(after[10..20].iter().all(|y| y.is_nan()), "{after:?}");
+    for dtype in DTYPES {
+        let graphs = [5, 3, 32].map(|nodes| graph(&mut rng(), &vec![2; nodes]));
+        let mut case = on_gpu((&device, dtype), graphs.into(), 2, 10)?;
+        let before = host(&run(&case)?)?;
+        let nan = Tensor::full(f32::NAN, (3, launched::INPUTS), &device)?.to_dtype(dtype)?;
+        let parts = [&case.x.narrow(0, 0, 5)?, &nan, &case.x.narrow(0, 8, 32)?];
+        case.x = Tensor::cat(&parts, 0)?;
+        let after = host(&run(&case)?)?;
+        assert_eq!(after[..10], before[..10]);
+        assert_eq!(after[20..], before[20..]);
+        assert!(after[10..20].iter().all(|y| y.is_nan()), "{after:?}");
+    }
+    Ok(())
+}
+
+/// Weights that FP16 cannot bound are left to the ops, and so is f32 without tensor cores.
+#[test]
+#[cfg_attr(
+    not(feature = "cuda"),
+    ignore = "needs a GPU: build with --features cuda"
+)]
+fn weights_out_of_range_are_left_to_the_ops() -> Result<()> {
+    let Some(device) = hopper()? else {
+        return Ok(());
+    };
+    let mut case = on_gpu((&device, DType::F32), regular(5, 3), 2, 10)?;
+    case.blocks[1].norm1.operand = prepared::with_gain(&case.blocks[1].norm1.operand, 6e3)?;
+    let (y, launches) = noted(|| graph_pass(&case.pass()));
+    assert!(y?.is_none() && launches.is_empty());
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Arguments that a kernel takes as one struct by value, which C++ can index: `Params` of `graph_pass/level5.cu`.
+//! Arguments that a kernel takes as one struct by value, which C++ can index: `Params` of `graph_pass/level5/bf16.cu`.
 
 use candle_core::Result;
 

@@ -7,7 +7,7 @@ use models::{DecoderPass, EncoderPass, GraphPass, HeadPass, KvCache, WholePass};
 use crate::Level5;
 
 impl WholePass for Level5 {
-    /// 1 launch in bf16 on a Hopper, one block per graph of at most 32 nodes, for the sizes of the preset `base`.
+    /// 1 launch on a Hopper, one block per graph of at most 32 nodes, for the sizes of the preset `base`.
     fn graph_pass(&self, pass: &GraphPass) -> Result<Option<Tensor>> {
         k::graph_pass(pass)
     }

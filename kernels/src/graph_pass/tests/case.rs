@@ -1,12 +1,15 @@
 //! Random weights and graphs, and the pass over them in f64.
 
+use std::any::Any;
+use std::sync::OnceLock;
+
 use candle_core::{DType, Device, Result, Tensor};
 use operands::{Csr, GraphBlock, GraphPass, GraphSizes, Linear, Norm, Segments, Weight};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use crate::cpu::math::tests::erf_f64;
-use crate::graph_pass::level5_launch::{CHANNELS, FEATURES, HEADS, HIDDEN, INPUTS};
+use crate::graph_pass::level5::{CHANNELS, FEATURES, HEADS, HIDDEN, INPUTS};
 use crate::testing::{Expected, host};
 
 const EPS: f64 = 1e-5;
@@ -189,6 +192,7 @@ pub struct Case {
     pub blocks: Vec<Block>,
     pub norm: Gains,
     pub head: Layer,
+    pub prepared: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 impl Case {
@@ -227,6 +231,7 @@ impl Case {
                 .collect::<Result<_>>()?,
             norm: Gains::random(source)?,
             head: Layer::random(source, classes, CHANNELS)?,
+            prepared: OnceLock::new(),
             graphs,
         })
     }
@@ -243,6 +248,7 @@ impl Case {
             norm: &self.norm.operand,
             head: &self.head.operand,
             num_heads: HEADS,
+            prepared: &self.prepared,
         }
     }
 

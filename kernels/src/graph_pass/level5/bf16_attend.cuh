@@ -6,36 +6,14 @@
 // have the four heads of the same nodes.
 #pragma once
 
-#include "graph_pass/level5.cuh"
-
-__device__ __forceinline__ float rsqrt_approx(float x) {
-  float y;
-  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
+#include "graph_pass/level5/bf16.cuh"
 
 // h = layer_norm(x), the norm before attention: two rows per warp, 16 lanes each, 8 channels per lane.
 __device__ __forceinline__ void norm(const Block &at, const unsigned char *w, const unsigned char *b,
                                      float eps) {
   unsigned row = 2 * (4 * at.group + at.warp) + at.lane / 16, first = 4 * (at.lane % 16);
-  float4 low = *reinterpret_cast<const float4 *>(at.x(row, first));
-  float4 high = *reinterpret_cast<const float4 *>(at.x(row, first + 64));
-  // The sums are those of differences from the row's first element: as exact as a second pass over them.
-  const float pivot = *at.x(row, 0);
-  float v[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w}, squared[8];
-#pragma unroll
-  for (int i = 0; i < 8; i++) v[i] -= pivot, squared[i] = v[i] * v[i];
-  auto sum = [](const float(&x)[8]) { return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7])); };
-  float total = sum(v), squares = sum(squared);
-#pragma unroll
-  for (int d = 8; d > 0; d /= 2) {
-    total += __shfl_xor_sync(ALL_LANES, total, d);
-    squares += __shfl_xor_sync(ALL_LANES, squares, d);
-  }
-  const float mean = total * (1.f / CHANNELS), variance = fmaxf(squares * (1.f / CHANNELS) - mean * mean, 0.f);
-  const float scale = rsqrt_approx(variance + eps);
-#pragma unroll
-  for (int i = 0; i < 8; i++) v[i] -= mean;
+  float v[8];
+  const float scale = centre(at, row, first, eps, v);
 #pragma unroll
   for (int half = 0; half < 2; half++) {
     float4 weight = load4(reinterpret_cast<const bf16 *>(w) + first + 64 * half);
@@ -49,12 +27,6 @@ __device__ __forceinline__ void norm(const Block &at, const unsigned char *w, co
   }
   fence_proxy_async();
 }
-
-// Whether all lanes have a whole batch of edges left.
-template <bool VALUE>
-struct Full {
-  static constexpr bool value = VALUE;
-};
 
 // x += attention, and h = layer_norm(x). Lane p of a node and head has channels 8·p to 8·p + 7 of the head, and
 // features 2·p, 2·p + 1, 2·p + 8 and 2·p + 9.
@@ -160,7 +132,7 @@ __device__ __forceinline__ void attend(const Block &at, const unsigned char *vec
   }
   float scale = total != 0.f ? 1.f / total : 0.f;
   float4 *x = reinterpret_cast<float4 *>(at.x(node, head * HEAD_DIM + 8 * p));
-  float y[8], sum = 0.f, deviations = 0.f;
+  float y[8], sum = 0.f;
 #pragma unroll
   for (int i = 0; i < 2; i++) {
     const float(&a)[4] = results[2 * i], (&b)[4] = results[2 * i + 1];
@@ -171,31 +143,16 @@ __device__ __forceinline__ void attend(const Block &at, const unsigned char *vec
     sum += (out.x + out.y) + (out.z + out.w);
   }
 
-  // LayerNorm. Two groups of n numbers with sums s and t have together the squared deviations of each, and
-  // (s - t)^2 / 2n: nothing is lost, however far the mean is from 0.
-#pragma unroll
-  for (int i = 0; i < 8; i++) deviations += (y[i] - sum * .125f) * (y[i] - sum * .125f);
-#pragma unroll
-  for (int d = 1; d <= 2; d *= 2) {
-    float other = __shfl_xor_sync(ALL_LANES, sum, d), difference = sum - other;
-    deviations += __shfl_xor_sync(ALL_LANES, deviations, d) + difference * difference * (1.f / (16 * d));
-    sum += other;
-  }
   float2 *moments = reinterpret_cast<float2 *>(at.shared + Shared::MOMENTS) + node * HEADS;
-  if (p == 0) moments[head] = make_float2(sum, deviations);
+  write_moments(moments + head, l, y, sum);
   const bf16 *norm_w = reinterpret_cast<const bf16 *>(vectors + Vectors::NORM2_W) + head * HEAD_DIM + 8 * p;
   const bf16 *norm_b = reinterpret_cast<const bf16 *>(vectors + Vectors::NORM2_B) + head * HEAD_DIM + 8 * p;
   float weight[8], bias[8];
   load16(norm_w, weight), load16(norm_b, bias);
   asm volatile("bar.sync %0, 128;" ::"r"(1 + at.group) : "memory"); // the warps that have heads of the same nodes
-  const float4 one = reinterpret_cast<const float4 *>(moments)[0], two = reinterpret_cast<const float4 *>(moments)[1];
-  const float mean = ((one.x + one.z) + (two.x + two.z)) * (1.f / CHANNELS);
-  auto squared = [&](float sum) { float d = sum * (1.f / HEAD_DIM) - mean; return d * d; };
-  const float variance = ((one.y + one.w) + (two.y + two.w)) * (1.f / CHANNELS) +
-                         ((squared(one.x) + squared(one.z)) + (squared(two.x) + squared(two.z))) * (1.f / HEADS);
-  const float norm_scale = rsqrt_approx(variance + eps);
+  const float2 norm = read_moments(moments, eps);
 #pragma unroll
-  for (int i = 0; i < 8; i++) y[i] = (y[i] - mean) * (norm_scale * weight[i]) + bias[i];
+  for (int i = 0; i < 8; i++) y[i] = (y[i] - norm.x) * (norm.y * weight[i]) + bias[i];
   unsigned to = Shared::H + head / 2 * Shared::PANEL + node * 128 + ((head % 2 * 4 + p) ^ node % 8) * 16;
   *reinterpret_cast<uint4 *>(at.shared + to) = pack16(y);
   fence_proxy_async();

@@ -7,11 +7,9 @@
 
 #include "common/hopper.cuh"
 #include "common/overlap.cuh"
-#include "common/warp.cuh"
+#include "graph_pass/level5/graph.cuh"
 
-constexpr unsigned NODES = 32, INPUTS = 64, CHANNELS = 128, HIDDEN = 256, HEADS = 4, HEAD_DIM = 32, FEATURES = 16;
-constexpr unsigned MAX_LAYERS = 8, MAX_EDGES = 448;
-constexpr unsigned WARPS = 16, THREADS = WARPS * WARP;
+constexpr unsigned MAX_LAYERS = 8;
 
 // A tile of weights: rows of 128 bytes, swizzled by TMA. wgmma reads half of its rows at a time.
 constexpr unsigned TILE_ROWS = 128, TILE_COLUMNS = 64, TILE_BYTES = TILE_ROWS * TILE_COLUMNS * 2, STAGES = 9;
@@ -99,11 +97,8 @@ __device__ __forceinline__ void load_vectors(const Params &params, unsigned base
 }
 
 // A thread's place in the block, and the tiles that have been used.
-struct Block {
-  unsigned base;             // shared memory's address
-  unsigned char *shared;     // the same, as a pointer
-  unsigned group, warp, lane; // warpgroup, warp in it, lane
-  unsigned tiles = 0;        // used so far
+struct Block : Place {
+  unsigned tiles = 0; // used so far
 
   __device__ float *x(unsigned node, unsigned channel) const {
     return reinterpret_cast<float *>(shared + Shared::X) + node * Shared::X_PITCH + channel;
@@ -122,10 +117,6 @@ struct Block {
     __syncwarp();
     tiles += COUNT;
   }
-
-  // The accumulators' channel in a tile of 64 rows of w, and node: acc[j][2·h + i] is of channel(h), node(j, i).
-  __device__ unsigned channel(unsigned h) const { return 16 * warp + 8 * h + lane / 4; }
-  __device__ unsigned node(unsigned j, unsigned i) const { return 8 * j + 2 * (lane % 4) + i; }
 
   // y = bias, plus x where ADD: 64 channels from `first_channel` on, 8·N nodes from `first_node` on.
   template <bool ADD, int N>

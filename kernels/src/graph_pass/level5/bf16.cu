@@ -1,16 +1,16 @@
 // Level 5 of graph_pass, bf16 on Hopper: all of the graph transformer in one launch, one block per graph.
 //   x = x·Wᵢₙᵀ + b; for each layer: x += attention(norm(x)) + skip, x += MLP(norm(x)); head(norm(mean of x))
-// for the sizes in level5.cuh, graphs of at most 32 nodes and 448 edges, and no edge between two of them. All tensors
+// for the sizes in graph.cuh, graphs of at most 32 nodes and 448 edges, and no edge between two of them. All tensors
 // are contiguous and 16-byte aligned; sums, softmax and x are f32.
 //
 // Against the chain of level 5, seven launches a layer and four more: no phase waits for a launch, and no activation
 // goes to the L2 cache and back.
 //   - Between two attentions every op is local to a row, and attention is local to a graph. So the rows of a graph
 //     never leave the SM: x stays in shared memory in f32, and so do q, k, v and the hidden rows of the MLP.
-//   - Weights are the same for all blocks. They come as tiles by TMA, requested one to three phases early: level5.cuh.
+//   - Weights are the same for all blocks. They come as tiles by TMA, requested one to three phases early: bf16.cuh.
 //   - wgmma computes yᵀ = w·xᵀ. The left operand of wgmma has 64 rows: w has many, and the graph only 32, which
 //     are the columns here. Otherwise half of each wgmma would be empty.
-//   - All 16 warps take part in each phase: norm; q, k, v and skip; attention and norm (level5_attend.cuh); up and GELU; down.
+//   - All 16 warps take part in each phase: norm; q, k, v and skip; attention and norm (bf16_attend.cuh); up and GELU; down.
 //
 // Prediction: 1.06 MB of weights per block are 136 MB for 128 graphs, 25 us at 5.5 TB/s from L2, and 34 MFLOP per SM take
 // about as long at the rate that mma reached: 40 to 50 us. benches/NOTES.md has the outcome, step by step.
@@ -22,7 +22,7 @@
 //
 // Compiled for sm_90a.
 #include "common/activation.cuh"
-#include "graph_pass/level5_attend.cuh"
+#include "graph_pass/level5/bf16_attend.cuh"
 
 // As load16_at_once, 4 bytes.
 __device__ __forceinline__ unsigned load4_at_once(const unsigned *p, bool inside) {
@@ -160,14 +160,7 @@ struct AtEnd {
 // The mean of the graph's nodes, its norm, and the head: a warp per class.
 __device__ __forceinline__ void classify(const Block &at, const Params &params, const AtEnd &at_end, unsigned nodes) {
   float *sums = reinterpret_cast<float *>(at.shared + Shared::H); // (4, channels)
-  unsigned c = threadIdx.x % CHANNELS;
-  float sum = 0.f;
-#pragma unroll
-  for (unsigned i = 0; i < NODES / 4; i++) {
-    unsigned node = NODES / 4 * at.group + i;
-    float value = *at.x(node, c);
-    sum += node < nodes ? value : 0.f;
-  }
+  float sum = sum_nodes(at, nodes);
   const unsigned warp = 4 * at.group + at.warp, first = 4 * at.lane;
   float4 norm_w = at_end.norm_w(), norm_b = at_end.norm_b(), head = at_end.head();
   float head_b = widen(at_end.b);
@@ -176,29 +169,15 @@ __device__ __forceinline__ void classify(const Block &at, const Params &params, 
 #pragma unroll 1
   for (unsigned k = warp; k < params.classes; k += WARPS) {
     if (k != warp) head = load4(params.head_w + k * CHANNELS + first), head_b = widen(params.head_b[k]);
-    float v[4] = {}, total = 0.f, squares = 0.f;
-    for (int part = 0; part < 4; part++) {
-      float4 s = *reinterpret_cast<const float4 *>(sums + part * CHANNELS + first);
-      v[0] += s.x, v[1] += s.y, v[2] += s.z, v[3] += s.w;
-    }
-    float inverse = nodes > 0 ? 1.f / nodes : 0.f;
-#pragma unroll
-    for (int i = 0; i < 4; i++) v[i] *= inverse, total += v[i];
-    float mean = warp_sum(total) * (1.f / CHANNELS);
-#pragma unroll
-    for (int i = 0; i < 4; i++) v[i] -= mean, squares += v[i] * v[i];
-    float scale = rsqrtf(warp_sum(squares) * (1.f / CHANNELS) + params.eps);
-    float y = (v[0] * scale * norm_w.x + norm_b.x) * head.x + (v[1] * scale * norm_w.y + norm_b.y) * head.y +
-              (v[2] * scale * norm_w.z + norm_b.z) * head.z + (v[3] * scale * norm_w.w + norm_b.w) * head.w;
-    y = warp_sum(y);
+    float y = logit(sums, first, nodes, params.eps, norm_w, norm_b, head);
     if (at.lane == 0) store(params.logits + blockIdx.x * params.classes + k, y + head_b);
   }
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) graph_pass_bf16_level5(const __grid_constant__ Params params) {
   extern __shared__ __align__(1024) unsigned char shared[];
-  Block at{shared_address(shared), shared, __shfl_sync(ALL_LANES, threadIdx.x / 128, 0),
-           __shfl_sync(ALL_LANES, threadIdx.x / 32 % 4, 0), unsigned(lane_id())};
+  Block at{{shared_address(shared), shared, __shfl_sync(ALL_LANES, threadIdx.x / 128, 0),
+            __shfl_sync(ALL_LANES, threadIdx.x / 32 % 4, 0), unsigned(lane_id())}};
   const unsigned warp = 4 * at.group + at.warp;
   const unsigned nodes_begin = params.offsets[blockIdx.x], nodes_end = params.offsets[blockIdx.x + 1];
   if (threadIdx.x == 0) {
