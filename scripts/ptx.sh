@@ -11,7 +11,7 @@
 # lowered to the oldest that ptxas accepts for the file, so that older drivers load it. It has the lines of the source,
 # which findings of the simulator name, but only in the text that the simulator runs, the newest that does not end in `a`. Lines
 # below kernels/generated are not indented: tabs were half a megabyte there, and labels begin with `$L` in place of `$L__BB`. In
-# the other texts there, other blanks go, too, and in those above 600,000 bytes the ones after commas.
+# the other texts there, other blanks go, too, and in those above 400,000 bytes the ones after commas.
 set -euo pipefail
 if [ "${1:-}" = --help ]; then sed -n '2,6s/^# \{0,1\}//p' "$0"; exit; fi
 cd "$(dirname "$0")/.."
@@ -112,7 +112,7 @@ compile() { # FILE.cu TARGET: checks or writes its PTX
   nvcc --ptx -std=c++17 -O3 $lines -Ikernels/src "-arch=compute_$target" -o "$out.new" "$1"
   python3 scripts/ptx_text.py "$out.new" "$(pwd -P)"
   case $1 in kernels/*) sed -i 's/^\t//; s/\$L__BB/$L/g' "$out.new" ;; esac
-  case $1 in kernels/*) [ "$(stat -c %s "$out.new")" -lt 600000 ] || sed -i 's/, /,/g' "$out.new" ;; esac
+  case $1 in kernels/*) [ "$(stat -c %s "$out.new")" -lt 400000 ] || sed -i 's/, /,/g' "$out.new" ;; esac
   case $1$blanks in kernels/*.cu) sed -i -E '/^\/\/ .* has been demoted$/d; /^$/d; s/, /,/g; s/\t/ /g; s/^ +//' "$out.new" ;; esac
   version=$(oldest_version "$out.new" "$(sed -n 's/^\.version //p' "$ptx" 2>/dev/null)" "$target" "$out")
   if [ -z "$version" ]; then
