@@ -19,13 +19,16 @@ struct Recorded {
     graph: CudaGraph,
 }
 
+/// A draw needs two values of the host: a uniform random number, and top_p, or infinity.
+type Chance = [f64; 2];
+
 /// The choice of the next token.
 enum Choice {
     /// The caller chooses.
     Callers,
     /// The most probable token.
     Greedy,
-    /// One of the k most probable tokens, by two values on the device: a uniform random number, and top_p.
+    /// One of the k most probable tokens, by a [`Chance`] on the device.
     Drawn {
         k: usize,
         temperature: f64,
@@ -72,6 +75,12 @@ impl Choice {
         bail!("a recorded draw: expected {expected}, found {found}")
     }
 
+    /// The next values of `sampling`; `None` if the choice needs none.
+    fn chance(&self, sampling: &mut Sampling) -> Option<Chance> {
+        matches!(self, Self::Drawn { .. })
+            .then(|| [sampling.uniform(), sampling.top_p.unwrap_or(f64::INFINITY)])
+    }
+
     /// logits (1, 1, V) → ids (1, 1)
     fn launch(&self, logits: &Tensor, ids: &Tensor) -> Result<()> {
         let logits = logits.flatten_all()?;
@@ -102,8 +111,8 @@ pub struct Decoder {
     chosen: Option<u32>,
     /// Brings each chosen token to the host.
     readback: Option<Readback>,
-    /// The token that a step already reads, though the caller has not passed it yet.
-    ahead: Option<u32>,
+    /// The token that a step already reads, though the caller has not passed it yet, and the values that it draws by.
+    ahead: Option<(u32, Option<Chance>)>,
     /// Recorded steps by the maximum number of positions they can be replayed for.
     recorded: BTreeMap<usize, Recorded>,
 }
@@ -218,8 +227,9 @@ impl Decoder {
     /// Reads `token` and returns the next one, which stays on the device as the next step's input. `sampling`
     /// is that of [`choosing`](Self::choosing), and provides the step's random number.
     ///
-    /// If the most probable token is chosen, the step that reads it is launched before the host has it: while the caller
-    /// handles a token, the device computes the next. If the caller then passes another token, that step is taken back.
+    /// The step that reads the token is launched before the host has it, with the values that `sampling` would provide next:
+    /// while the caller handles a token, the device computes the next. If the caller then passes another token, or a
+    /// sampling that provides other values, that step is taken back.
     ///
     /// # Errors
     /// Those of [`read`](Self::read), and if a logit is NaN, if [`new`](Self::new) made the decoder, or if
@@ -232,27 +242,25 @@ impl Decoder {
         sampling: &mut Sampling,
     ) -> Result<u32> {
         self.choice.check(sampling)?;
-        if let Choice::Drawn { chance, .. } = &self.choice {
-            let of = [sampling.uniform(), sampling.top_p.unwrap_or(f64::INFINITY)];
-            copy(&Tensor::new(&of, model.device())?, chance)?;
-        }
-        if self.ahead == Some(token) {
+        let chance = self.choice.chance(sampling);
+        if self.ahead == Some((token, chance)) {
             self.ahead = None;
         } else {
             self.rewind_to_len()?;
             if self.chosen != Some(token) {
                 copy(&Tensor::new(&[[token]], model.device())?, &self.ids)?;
             }
-            self.choose(ops, model)?;
+            self.choose(ops, model, chance)?;
         }
         // The token that this step chooses is where the next one reads it: the host need not have it before.
         let goes_ahead = self.can_go_ahead();
+        let chance = self.choice.chance(&mut sampling.clone());
         if goes_ahead {
-            self.choose(ops, model)?;
+            self.choose(ops, model, chance)?;
         }
         let next = self.readback()?.wait()?;
         if goes_ahead {
-            self.ahead = Some(next);
+            self.ahead = Some((next, chance));
         } else {
             self.chosen = Some(next);
         }
@@ -263,17 +271,17 @@ impl Decoder {
         Ok(next)
     }
 
-    /// Whether the step after the one just launched can be launched before its token is known: it needs nothing of the
-    /// host, there is room in the caches, and its launches are recorded.
+    /// Whether the step after the one just launched can be launched before its token is known: there is room in the caches,
+    /// and its launches are recorded.
     fn can_go_ahead(&self) -> bool {
         let len = self.launched();
         let cache = &self.caches[0];
         let bucket = cache.state::<Cache>().map(|state| state.bucket(len + 1));
         let is_recorded = bucket.is_some_and(|bucket| self.recorded.contains_key(&bucket));
-        matches!(self.choice, Choice::Greedy) && len < cache.capacity() && is_recorded
+        len < cache.capacity() && is_recorded
     }
 
-    /// Takes back a step that reads another token than the caller's.
+    /// Takes back a step that was launched ahead.
     fn rewind_to_len(&mut self) -> Result<()> {
         match self.ahead {
             Some(_) => self.rewind(self.len()),
@@ -281,8 +289,17 @@ impl Decoder {
         }
     }
 
-    /// Launches a step, and after it the copy of the token that it chooses.
-    fn choose(&mut self, ops: &dyn Ops, model: &LanguageModel) -> Result<()> {
+    /// Launches a step, and after it the copy of the token that it chooses by `values`. All are in one stream, so that the
+    /// step before has used its own values by then.
+    fn choose(
+        &mut self,
+        ops: &dyn Ops,
+        model: &LanguageModel,
+        values: Option<Chance>,
+    ) -> Result<()> {
+        if let (Choice::Drawn { chance, .. }, Some(values)) = (&self.choice, values) {
+            copy(&Tensor::new(&values, model.device())?, chance)?;
+        }
         self.step(ops, model)?;
         let ids = self.ids.clone();
         self.readback()?.queue(&ids)

@@ -371,16 +371,24 @@ fn chosen_on_the_device(
     Ok(())
 }
 
-/// A greedy decoder has launched the step of the token that it returned. A caller that passes another one, or goes back,
-/// gets what a decoder without such a step computes.
+/// A decoder has launched the step of the token that it returned. A caller that passes another one or other random numbers,
+/// or goes back, gets what a decoder without such a step computes.
 #[test]
 #[cfg_attr(
     not(feature = "cuda"),
     ignore = "needs a GPU: build with --features cuda"
 )]
 fn a_step_launched_ahead_is_taken_back() -> models::Result<()> {
+    taken_back([Sampling::greedy(), Sampling::greedy()])?;
+    let drawn = |top_p, seed| Sampling::new(1.2, Some(5), top_p, seed);
+    taken_back([drawn(None, 13), drawn(None, 14)])?;
+    taken_back([drawn(Some(0.9), 15), drawn(Some(0.4), 15)])
+}
+
+/// Steps by the first sampling, and from the tenth on by the second.
+fn taken_back(samplings: [Sampling; 2]) -> models::Result<()> {
     let device = gpu()?;
-    let (ops, mut sampling) = (level5(), Sampling::greedy());
+    let ops = level5();
     let model = language_model(8, DType::F32, &device)?;
     let start = || {
         let mut caches = model.new_caches(&*ops, 1, 40)?;
@@ -388,25 +396,28 @@ fn a_step_launched_ahead_is_taken_back() -> models::Result<()> {
         model.forward(&*ops, &prompt, &mut caches, Logits::Last)?;
         Ok::<_, candle_core::Error>(caches)
     };
+    let mut sampling = samplings[0].clone();
     let mut decoder = Decoder::choosing(&model, start()?, &sampling)?;
     let mut eager = start()?;
-    let mut expected = |token: u32, len: usize| {
-        eager.iter_mut().for_each(|cache| cache.rewind(len));
-        let ids = Tensor::new(&[[token]], &device)?;
-        let logits = model.forward(&*ops, &ids, &mut eager, Logits::Last)?;
-        ops.next_token(&logits.flatten_all()?, &mut Sampling::greedy())
-    };
+    let mut host = sampling.clone();
     let (mut len, mut next) = (3, 0);
     // At every third step a token that the step before did not choose; the last two steps go back.
     for step in 0..20u32 {
         let token = if step % 3 == 0 { step % 8 } else { next };
+        if step == 10 {
+            (sampling, host) = (samplings[1].clone(), samplings[1].clone());
+        }
         if step >= 18 {
             len -= 5;
             decoder.rewind(len)?;
         }
         assert_eq!(decoder.len(), len, "step {step}");
         next = decoder.next(&*ops, &model, token, &mut sampling)?;
-        assert_eq!(next, expected(token, len)?, "step {step}");
+        eager.iter_mut().for_each(|cache| cache.rewind(len));
+        let ids = Tensor::new(&[[token]], &device)?;
+        let logits = model.forward(&*ops, &ids, &mut eager, Logits::Last)?;
+        let expected = ops.next_token(&logits.flatten_all()?, &mut host)?;
+        assert_eq!(next, expected, "step {step}");
         len += 1;
     }
     Ok(())
