@@ -132,32 +132,19 @@ mod tests {
         Ok(())
     }
 
-    /// Each of 32 threads reads an id: the call that is counted has 32, and the first call has one. Its process wrote no finding.
+    /// 32 threads read an id each. The counted call has 32, the first call one. Its process wrote no finding.
     #[test]
     fn a_fault_that_a_process_hides_is_found() -> Result<()> {
-        let text = ".version 6.3\n.target sm_75\n.address_size 64\n\
-                    .visible .entry one(.param .u64 ids) {\n\
-                    .reg .u32 %t, %id;\n.reg .u64 %from, %at;\n\
-                    ld.param.u64 %from, [ids];\nmov.u32 %t, %tid.x;\nmul.wide.u32 %at, %t, 4;\n\
-                    add.u64 %from, %from, %at;\nld.global.u32 %id, [%from];\nret;\n}\n";
-        let launch = serde_json::json!({
-            "text": 0, "entry": "one", "grid": [1, 1, 1], "block": [32, 1, 1], "smem": 0,
-            "args": [{"Address": [0, 0]}]
-        });
-        let ran = || -> Result<Ran> {
-            let all = serde_json::json!({"texts": [text], "others": [], "launches": [launch], "results": []});
-            let sequence = Some(serde_json::from_value(all)?);
-            Ok(Ran {
-                sequence,
-                ..Ran::default()
-            })
-        };
-        let last = child::all().len() - 1;
-        let mut all: Vec<Ran> = (0..last).map(|_| Ran::default()).collect();
-        all.push(ran()?);
-        assert_eq!(fault("embedding", &all, 7)?, None);
-        all[0] = ran()?;
-        let found = fault("embedding", &all, 7)?.unwrap_or_default();
+        let text = ".version 6.3\n.target sm_75\n.address_size 64\n.visible .entry one(.param .u64 ids) {\n\
+            .reg .u32 %t, %id;\n.reg .u64 %from, %at;\nld.param.u64 %from, [ids];\nmov.u32 %t, %tid.x;\n\
+            mul.wide.u32 %at, %t, 4;\nadd.u64 %from, %from, %at;\nld.global.u32 %id, [%from];\nret;\n}\n";
+        let step = r#"{"text":0,"entry":"one","grid":[1,1,1],"block":[32,1,1],"smem":0,"args":[{"Address":[0,0]}]}"#;
+        let all = format!(r#"{{"texts":[{text:?}],"others":[],"launches":[{step}],"results":[]}}"#);
+        let mut ran: Vec<Ran> = child::all().iter().map(|_| Ran::default()).collect();
+        ran[8].sequence = serde_json::from_str(&all)?;
+        assert_eq!(fault("embedding", &ran, 7)?, None);
+        ran[0].sequence = serde_json::from_str(&all)?;
+        let found = fault("embedding", &ran, 7)?.unwrap_or_default();
         let line = "kernels without a fault in any call, found one in a repeat of call 0 (";
         assert!(
             found.starts_with(line) && found.contains("ld.global.u32"),
