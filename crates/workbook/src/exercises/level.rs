@@ -118,7 +118,7 @@ enum Command {
         /// Crate that single files complete [default: level 1]
         #[arg(long, value_name = "CRATE")]
         starter: Option<PathBuf>,
-        /// Also grade the milestones that compare times with levels 1 to 5, on this machine
+        /// Also report the milestones that compare times with levels 1 to 5, on this machine; they do not count
         #[arg(long)]
         time: bool,
         /// Time limit of each method, in seconds
@@ -144,6 +144,8 @@ enum Command {
     Repeat {
         method: String,
         ran: PathBuf,
+        #[arg(long)]
+        seed: Option<u64>,
         out: PathBuf,
     },
     /// The times of one method, in a process of their own
@@ -274,7 +276,12 @@ pub fn run(args: &LevelArgs, place: &Place) -> Result<bool> {
             seed,
             out,
         } => child::run(name, method, *seed, out),
-        Command::Repeat { method, ran, out } => repeat::repeat(method, ran, out),
+        Command::Repeat {
+            method,
+            ran,
+            seed,
+            out,
+        } => repeat::repeat(method, ran, *seed, out),
         Command::Time {
             name,
             method,

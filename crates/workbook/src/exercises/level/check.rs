@@ -136,12 +136,12 @@ impl<'l> Checker<'l> {
         };
         Ok(match self.fault(method, &ran, seed)? {
             Some(line) => Err(one_line(&line)),
-            None => Ok(self.counted(method, &ran, &file)?),
+            None => Ok(self.counted(method, &ran, &file, seed)?),
         })
     }
 
     /// Counts of a method that is right, and whose process wrote `ran` to a file.
-    fn counted(&self, method: &str, ran: &[Ran], file: &Path) -> Result<Right> {
+    fn counted(&self, method: &str, ran: &[Ran], file: &Path, seed: u64) -> Result<Right> {
         let entries = entries(ran).into_iter();
         let mut right = Right {
             files: entries.map(|entry| self.kernels.file_of(entry)).collect(),
@@ -151,7 +151,7 @@ impl<'l> Checker<'l> {
             return Ok(right);
         };
         right.needs_gpu = last.needs_gpu;
-        let Counted { counts, left, most } = self.repeated(method, last, file)?;
+        let Counted { counts, left, most } = self.repeated(method, last, file, seed)?;
         right.counts = counts;
         right.left = left.map(|left| one_line(&left));
         right.most = most.map(|most| Most {
@@ -161,13 +161,19 @@ impl<'l> Checker<'l> {
         Ok(right)
     }
 
-    /// Repeats the launches of a file in a process without the level: their PTX may take long or much memory to read.
-    fn repeated(&self, method: &str, last: &Ran, file: &Path) -> Result<Counted> {
+    /// Repeats the launches of a file in a process without the level: their PTX may take long or much memory to read. Those
+    /// of all calls are repeated for a level of a stranger, who may hide faults.
+    fn repeated(&self, method: &str, last: &Ran, file: &Path, seed: u64) -> Result<Counted> {
         let out = self.folder.path().join(format!("{method}-repeated.json"));
         let program = std::env::current_exe()?;
         // In the folder of the child.
         let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let ended = self.child(&program, &["repeat", method, &name], &out, self.limit)?;
+        let seed = seed.to_string();
+        let mut args = vec!["repeat", method, &name];
+        if self.level.is_confined() {
+            args.extend(["--seed", &seed]);
+        }
+        let ended = self.child(&program, &args, &out, self.limit)?;
         let found = match ended.killed {
             None if ended.status.success() => return Ok(child::read(&out)?),
             None => {

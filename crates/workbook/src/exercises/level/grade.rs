@@ -5,7 +5,6 @@ mod class;
 mod copied;
 mod names;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -22,8 +21,8 @@ use sandbox::Limits;
 use serde::Serialize;
 
 use self::class::{Class, NAME, Submission};
-use super::check::{for_kernels, place};
-use super::milestones::{self, Milestones, TIMED};
+use super::check::for_kernels;
+use super::milestones::{self, Milestone, Milestones, TIMED};
 use super::report::{Method, methods};
 use super::rung::{Checks, Options, Rung};
 
@@ -44,12 +43,14 @@ pub struct Grading {
 #[derive(Debug, Clone, Serialize)]
 pub struct Graded {
     pub student: String,
-    /// Number of milestones that are reached.
+    /// Number of milestones that are reached, as the grader checked.
     pub reached: usize,
     /// Number of these that belong to methods of the starter.
     pub from_starter: usize,
     /// Number of milestones that count.
     pub of: usize,
+    /// Milestones that rest on the word of the level's process: times, and steps other than launches. They do not count.
+    pub reported: Vec<Reported>,
     /// Why no method was checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
@@ -60,12 +61,24 @@ pub struct Graded {
     pub seconds: f64,
 }
 
+/// A milestone that a level reached as its process says, and the figures.
+#[derive(Debug, Clone, Serialize)]
+pub struct Reported {
+    pub milestone: String,
+    pub line: String,
+}
+
+/// Whether the steps of a method are the grader's own count: its kernels alone computed the results of a repeat.
+fn is_repeated(method: &Method) -> bool {
+    !method.part && method.counts.is_some_and(|counts| counts.launches > 0)
+}
+
 /// All results.
 #[derive(Debug, Serialize)]
 struct Total<'g> {
     schema: u32,
     seed: u64,
-    /// Whether the milestones count that need a time.
+    /// Whether times are reported.
     timed: bool,
     submissions: &'g [Graded],
     not_graded: &'g [NotGraded],
@@ -127,7 +140,7 @@ pub fn grade(grading: &Grading) -> Result<bool> {
         progress.step();
     }
     drop(progress);
-    let board = board::board(&all, grading.timed);
+    let board = board::board(&all);
     let total = Total {
         schema: 1,
         seed,
@@ -156,20 +169,22 @@ pub fn grade(grading: &Grading) -> Result<bool> {
     Ok(all.iter().all(|one| one.reached == one.of))
 }
 
-/// `ada: 17 of 41 milestones, 12 of them from the starter`, and the first fault.
+/// `ada: 17 of 41 milestones, 12 of them from the starter, and 3 reported`, and the first fault.
 fn line(graded: &Graded) -> String {
     let Graded {
         student,
         reached,
         from_starter,
         of,
+        reported,
         ..
     } = graded;
     let wrong = graded.methods.iter().find_map(|m| m.wrong.as_ref());
     let fault = graded.refused.as_ref().or(wrong);
     let fault = fault.map_or(String::new(), |fault| format!("; {}", printable(fault)));
     format!(
-        "{student}: {reached} of {of} milestones, {from_starter} of them from the starter{fault}"
+        "{student}: {reached} of {of} milestones, {from_starter} of them from the starter, and {} reported{fault}",
+        reported.len()
     )
 }
 
@@ -193,15 +208,27 @@ fn of_one(
         Err(error) => ("unchecked", Some(printable(&format!("{error:#}")))),
     };
     let seconds = begin.elapsed().as_secs_f64();
-    let mut grades = vec![];
+    let (mut grades, mut reported) = (vec![], vec![]);
     for milestone in milestones.all() {
-        if milestones::compared(milestone.kind).is_some() && !grading.timed {
+        let state = found.progress.get(&milestone.key());
+        let passed = state.is_some_and(|state| state.passed);
+        if passed && !found.is_checked(&milestone) {
+            reported.push(Reported {
+                milestone: milestone.key(),
+                line: state.map_or(String::new(), |state| printable(&state.line)),
+            });
+        }
+        if milestones::compared(milestone.kind).is_some() {
             continue;
         }
-        let state = found.progress.get(&milestone.key());
         let line = match (&refused, state) {
             (Some(line), _) => Some(line.clone()),
-            (None, Some(state)) if state.passed => None,
+            (None, Some(_)) if passed && found.is_checked(&milestone) => None,
+            (None, Some(state)) if passed => Some(format!(
+                "{}: reported, not checked, because its kernels do not do all of the work: {}",
+                milestone.key(),
+                printable(&state.line)
+            )),
             (None, Some(state)) => Some(printable(&state.line)),
             (None, None) => Some(found.unmeasured(milestone.method)),
         };
@@ -216,11 +243,13 @@ fn of_one(
                 line,
             },
             seed: options.seed,
-            seconds: seconds / milestones.all().count() as f64,
+            seconds: 0.,
             hints_used: submission.hints_used(&milestones),
             first_prediction: None,
         });
     }
+    let each = seconds / grades.len().max(1) as f64;
+    grades.iter_mut().for_each(|grade| grade.seconds = each);
     let starters: Vec<&str> = found
         .methods
         .iter()
@@ -236,6 +265,7 @@ fn of_one(
         reached: grades.iter().filter(|grade| grade.verdict.passed).count(),
         from_starter: grades.iter().filter(of_starter).count(),
         of: grades.len(),
+        reported,
         refused,
         methods: found.methods,
         grades,
@@ -248,25 +278,28 @@ fn of_one(
 struct Found {
     progress: milestones::Progress,
     methods: Vec<Method>,
-    /// The place of each method that is level 1's: `src/ops.rs:44: linear`.
-    starters: BTreeMap<String, String>,
 }
 
 impl Found {
-    /// Why a milestone of `method` has no state, with the place.
+    /// Whether the grader checked or repeated what a milestone rests on.
+    fn is_checked(&self, milestone: &Milestone) -> bool {
+        let mut methods = self.methods.iter();
+        match milestone.kind {
+            "correct" | "traffic" => true,
+            "steps" => methods.any(|m| m.name == milestone.method && is_repeated(m)),
+            _ => false,
+        }
+    }
+
+    /// Why a milestone of `method` has no state.
     fn unmeasured(&self, method: &str) -> String {
         let wrong = self.progress.get(&format!("{method} correct"));
-        let wrong = wrong.filter(|state| !state.passed);
-        let starter = self.starters.get(method);
-        match (wrong, starter) {
-            (Some(wrong), _) => {
+        match wrong.filter(|state| !state.passed) {
+            Some(wrong) => {
                 let line = printable(&wrong.line);
                 format!("not measured, because the method is wrong: {line}")
             }
-            (None, Some(place)) => {
-                format!("{place}: not measured, because the method is still level 1's")
-            }
-            (None, None) => format!("{method}: not measured"),
+            None => format!("{method}: not measured"),
         }
     }
 }
@@ -301,12 +334,5 @@ fn check(
         state.line = state.line.replace(&prefix, "");
     }
     found.methods = methods(&rung, &checks)?;
-    let starters = found.methods.iter().filter(|method| !method.replaced);
-    found.starters = starters
-        .map(|method| {
-            let place = place(&rung.level, &method.name).replace(&prefix, "");
-            (method.name.clone(), place)
-        })
-        .collect();
     Ok(Ok(found))
 }

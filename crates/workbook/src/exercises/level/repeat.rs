@@ -35,7 +35,39 @@ impl Counted {
     }
 }
 
-/// Counts the call `last` of `method`.
+/// The first fault of the launches of all calls, which a process of a learner can hide: they are repeated on the operands
+/// of `seed`.
+fn fault(method: &str, ran: &[Ran], seed: u64) -> Result<Option<String>> {
+    for (i, ran) in ran.iter().enumerate().take(child::all().len()) {
+        let Some(sequence) = &ran.sequence else {
+            continue;
+        };
+        let call = child::draw(method, seed, i)?;
+        let fault = match sequence.repeat(&tensors(&call), options()) {
+            Ok(repeated) => {
+                let mut findings = repeated.reports.iter().flat_map(|r| &r.findings);
+                findings.next().map(ToString::to_string)
+            }
+            Err(error) => Some(first_line(&error)),
+        };
+        if let Some(fault) = fault {
+            return Ok(Some(format!(
+                "kernels without a fault in any call, found one in a repeat of call {i} ({fault})"
+            )));
+        }
+    }
+    Ok(None)
+}
+
+/// Options of the simulator: a learner's process may make the memory of the launches large.
+fn options() -> simt::Options {
+    simt::Options {
+        memory: 1 << 30,
+        ..child::options()
+    }
+}
+
+/// Counts the last call of `method`.
 fn counted(method: &str, last: &Ran) -> Result<Counted> {
     let none = Counted::unrepeated(last, "none");
     if last.counts.launches == 0 {
@@ -45,12 +77,7 @@ fn counted(method: &str, last: &Ran) -> Result<Counted> {
         return Ok(none);
     };
     let call = child::unseen(method)?;
-    // A learner's process may make them large.
-    let options = simt::Options {
-        memory: 1 << 30,
-        ..child::options()
-    };
-    Ok(match sequence.repeat(&tensors(&call), options) {
+    Ok(match sequence.repeat(&tensors(&call), options()) {
         Ok(repeated) => {
             let all = expected(&call)?;
             Counted {
@@ -63,11 +90,16 @@ fn counted(method: &str, last: &Ran) -> Result<Counted> {
     })
 }
 
-/// Reads what the process of `method` wrote to the file `ran`, counts its last call, and writes [`Counted`] to `out`.
-pub fn repeat(method: &str, ran: &Path, out: &Path) -> Result<bool> {
+/// Reads what the process of `method` wrote to the file `ran`, counts its last call, and writes [`Counted`] to `out`. With a
+/// seed, the launches of all calls are repeated, and a fault counts as work that the kernels leave.
+pub fn repeat(method: &str, ran: &Path, seed: Option<u64>, out: &Path) -> Result<bool> {
     let ran: Vec<Ran> = child::read(ran)?;
     let last = ran.last().context("expected calls, found none")?;
-    data::save_as(out, &serde_json::to_vec(&counted(method, last)?)?)?;
+    let mut counted = counted(method, last)?;
+    if let Some(seed) = seed.filter(|_| counted.left.is_none()) {
+        counted.left = fault(method, &ran, seed)?;
+    }
+    data::save_as(out, &serde_json::to_vec(&counted)?)?;
     Ok(true)
 }
 
@@ -97,6 +129,27 @@ mod tests {
             let left = found.left.unwrap_or_default();
             assert!(left.starts_with(line), "{left}");
         }
+        Ok(())
+    }
+
+    /// 32 threads read an id each. The counted call has 32, the first call one. Its process wrote no finding.
+    #[test]
+    fn a_fault_that_a_process_hides_is_found() -> Result<()> {
+        let text = ".version 6.3\n.target sm_75\n.address_size 64\n.visible .entry one(.param .u64 ids) {\n\
+            .reg .u32 %t, %id;\n.reg .u64 %from, %at;\nld.param.u64 %from, [ids];\nmov.u32 %t, %tid.x;\n\
+            mul.wide.u32 %at, %t, 4;\nadd.u64 %from, %from, %at;\nld.global.u32 %id, [%from];\nret;\n}\n";
+        let step = r#"{"text":0,"entry":"one","grid":[1,1,1],"block":[32,1,1],"smem":0,"args":[{"Address":[0,0]}]}"#;
+        let all = format!(r#"{{"texts":[{text:?}],"others":[],"launches":[{step}],"results":[]}}"#);
+        let mut ran: Vec<Ran> = child::all().iter().map(|_| Ran::default()).collect();
+        ran[8].sequence = serde_json::from_str(&all)?;
+        assert_eq!(fault("embedding", &ran, 7)?, None);
+        ran[0].sequence = serde_json::from_str(&all)?;
+        let found = fault("embedding", &ran, 7)?.unwrap_or_default();
+        let line = "kernels without a fault in any call, found one in a repeat of call 0 (";
+        assert!(
+            found.starts_with(line) && found.contains("ld.global.u32"),
+            "{found}"
+        );
         Ok(())
     }
 }

@@ -1,39 +1,83 @@
 
-/// softmax(q·kᵀ/√D)·v on a CPU: candle's matmuls, and the softmax of a row while it is in the cache.
+/// softmax(q·kᵀ/√D)·v on a CPU. Each lane of a vector is a query, so that a number of k or v that is loaded serves 16
+/// queries, whose sums stay in registers. Level 3 loads all keys and values again for each query, and waits for them.
 fn attention_twin(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor> {
     let (b, t, h, d) = q.dims4()?;
-    let heads = |x: &Tensor| x.transpose(1, 2)?.contiguous();
-    let (q, k, v) = (heads(q)?, heads(k)?, heads(v)?);
-    let scores = q.matmul(&k.t()?)?; // (B, H, T, T)
-    let scale = std::f32::consts::LOG2_E / (d as f32).sqrt();
-    let weights = level_kit::map_rows(&scores, scores.dim(3)?, |_, scores, y| {
-        let max = maximum(scores);
-        y.iter_mut().zip(scores).for_each(|(y, score)| *y = exp2((score - max) * scale));
-        let scale = 1. / sum(y);
-        y.iter_mut().for_each(|y| *y *= scale);
+    let (tiles, row) = (t.div_ceil(LANES), h * d);
+    let q = q.pad_with_zeros(1, 0, tiles * LANES - t)?.reshape((b * tiles, LANES * row))?;
+    let (k, mut v) = (level_kit::values(k)?, level_kit::values(v)?);
+    v.extend([0.; SUMS]); // the last channels are read in fours, too
+    let y = level_kit::map_rows(&q, LANES * row, |i, q, y| {
+        let from = i / tiles * t * row;
+        for at in (0..row).step_by(d) {
+            fastest(&Head { q, k: &k[from..], v: &v[from..], t, d, row, at }, y);
+        }
     })?;
-    weights.matmul(&v)?.transpose(1, 2)?.reshape((b, t, h * d))
+    y.reshape((b, tiles * LANES, row))?.narrow(1, 0, t)?.contiguous()
 }
 
-/// The largest of x, by eight partial maxima, which a vector register holds.
-fn maximum(x: &[f32]) -> f32 {
-    let mut parts = [f32::NEG_INFINITY; 8];
-    let chunks = x.chunks_exact(8);
-    let rest = chunks.remainder();
-    chunks.for_each(|x| parts.iter_mut().zip(x).for_each(|(p, x)| *p = if *x > *p { *x } else { *p }));
-    parts.iter().chain(rest).copied().fold(f32::NEG_INFINITY, f32::max)
+/// Queries of a tile, and keys or channels at a time: their sums fit into 8 of the 16 registers of AVX2.
+const LANES: usize = 16;
+const SUMS: usize = 4;
+type Lanes = [f32; LANES];
+
+/// A head: the D channels from `at` on in rows of q, k and v.
+struct Head<'a> { q: &'a [f32], k: &'a [f32], v: &'a [f32], t: usize, d: usize, row: usize, at: usize }
+
+/// Runs `attend` with vectors of 8 lanes and a fused multiply-add, if the CPU has them.
+fn fastest(head: &Head, y: &mut [f32]) {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+        #[target_feature(enable = "avx2,fma")]
+        fn avx2(head: &Head, y: &mut [f32]) { attend::<true>(head, y) }
+        // SAFETY: the CPU has both.
+        return unsafe { avx2(head, y) };
+    }
+    attend::<{ cfg!(target_arch = "aarch64") }>(head, y) // without FUSED, because `mul_add` would be a slow call
 }
 
-fn sum(x: &[f32]) -> f32 {
-    let mut parts = [0f32; 8];
-    let chunks = x.chunks_exact(8);
-    let rest: f32 = chunks.remainder().iter().sum();
-    chunks.for_each(|x| parts.iter_mut().zip(x).for_each(|(p, x)| *p += x));
-    parts.iter().sum::<f32>() + rest
+#[inline(always)]
+fn attend<const FUSED: bool>(&Head { q, k, v, t, d, row, at }: &Head, y: &mut [f32]) {
+    let add = |sums: Lanes, a: f32, b: &Lanes| -> Lanes {
+        std::array::from_fn(|i| if FUSED { a.mul_add(b[i], sums[i]) } else { a * b[i] + sums[i] })
+    };
+    let scale = std::f32::consts::LOG2_E / (d as f32).sqrt();
+    let queries: Vec<Lanes> = (at..at + d).map(|c| std::array::from_fn(|i| q[i * row + c] * scale)).collect();
+    let mut weights = vec![[0f32; LANES]; t.next_multiple_of(SUMS)]; // by key; 16 KB for 256 keys, in the L1 cache
+    for (block, scores) in weights.as_chunks_mut::<SUMS>().0.iter_mut().enumerate() {
+        // The last block may repeat the last key.
+        let keys: [&[f32]; SUMS] = std::array::from_fn(|j| &k[(block * SUMS + j).min(t - 1) * row + at..][..d]);
+        let mut sums = [[0f32; LANES]; SUMS];
+        for (c, q) in queries.iter().enumerate() {
+            for j in 0..SUMS { sums[j] = add(sums[j], keys[j][c], q); }
+        }
+        *scores = sums;
+    }
+    weights.truncate(t);
+    let (mut max, mut total) = ([f32::NEG_INFINITY; LANES], [0f32; LANES]);
+    for score in &weights {
+        for i in 0..LANES { max[i] = if score[i] > max[i] { score[i] } else { max[i] }; }
+    }
+    for weight in &mut weights {
+        for i in 0..LANES {
+            weight[i] = exp2(weight[i] - max[i]);
+            total[i] += weight[i];
+        }
+    }
+    for c in (0..d).step_by(SUMS) {
+        let mut sums = [[0f32; LANES]; SUMS];
+        for (value, weight) in v[at + c..].chunks(row).zip(&weights) {
+            for j in 0..SUMS { sums[j] = add(sums[j], value[j], weight); }
+        }
+        for (j, sums) in (c..d).zip(&sums) {
+            for i in 0..LANES { y[i * row + at + j] = sums[i] / total[i]; }
+        }
+    }
 }
 
 /// 2^x for x ≤ 0 within 3e-6, without a call, so that the compiler vectorises loops over it: the integer part of x is
 /// added to the exponent's bits, and a polynomial does the rest.
+#[inline(always)]
 fn exp2(x: f32) -> f32 {
     const ROUND: f32 = 12_582_912.; // 1.5 · 2²³: the sum has no bits after the point
     let x = if x < -126. { -126. } else { x };

@@ -2,7 +2,7 @@
 
 use models::trace::table::{Line, aligned};
 
-use super::{Graded, Method};
+use super::{Graded, Method, is_repeated};
 
 /// A table with its title and what its columns mean.
 #[derive(Debug, PartialEq, Eq)]
@@ -13,11 +13,12 @@ pub struct Table {
     lines: Vec<Vec<String>>,
 }
 
-/// Steps of a level relative to level 1's, over all methods; a method that is wrong counts as level 1's.
+/// Launches of a level relative to level 1's steps, over all methods. A method that does not run as kernels alone counts as
+/// level 1's: its process says how many tensors it makes.
 fn steps(graded: &Graded) -> f64 {
     let own = |method: &Method| {
-        let counts = method.counts;
-        counts.map_or(method.level1_steps, |counts| counts.steps())
+        let counts = method.counts.filter(|_| is_repeated(method));
+        counts.map_or(method.level1_steps, |counts| counts.launches)
     };
     let sum: usize = graded.methods.iter().map(own).sum();
     let level1: usize = graded.methods.iter().map(|m| m.level1_steps).sum();
@@ -41,13 +42,12 @@ fn traffic(methods: &[&Method]) -> Option<f64> {
 
 /// Methods whose kernels do all of the work.
 fn kernels(graded: &Graded) -> Vec<&Method> {
-    let is_kernel =
-        |method: &&Method| !method.part && method.counts.is_some_and(|counts| counts.launches > 0);
-    graded.methods.iter().filter(is_kernel).collect()
+    let methods = graded.methods.iter();
+    methods.filter(|method| is_repeated(method)).collect()
 }
 
 /// Both tables; the second one only if there is a kernel.
-pub fn board(all: &[Graded], timed: bool) -> Vec<Table> {
+pub fn board(all: &[Graded]) -> Vec<Table> {
     let mut ranked: Vec<&Graded> = all.iter().collect();
     let cost = |graded: &Graded| traffic(&kernels(graded)).unwrap_or(f64::INFINITY);
     let by_result = |a: &Graded, b: &Graded| {
@@ -73,26 +73,24 @@ pub fn board(all: &[Graded], timed: bool) -> Vec<Table> {
             graded.student.clone(),
             rank.to_string(),
             format!("{} / {}", graded.reached, graded.of),
+            graded.reported.len().to_string(),
             right.count().to_string(),
             steps,
             traffic.map_or("–".into(), |ratio| format!("{ratio:.2}×")),
         ]
     };
-    let without = if timed {
-        ""
-    } else {
-        " Milestones that need a time are left out, so that there are fewer than in `level check`."
-    };
     let by_milestone = Table {
         title: "By milestones",
-        legend: format!(
-            "milestones: with those that the starter has. replaced: methods that are right and no longer level 1's. steps: launches, or tensors that candle makes, of level \
-             1's. traffic: bytes that the kernels moved in the simulator, of the minimum.{without}"
-        ),
+        legend: "milestones: what the grader checked, with those that the starter has. reported: milestones that rest on the word of \
+                 the level's process, not checked and not in the rank: times, and steps of methods other than kernels. replaced: methods that \
+                 are right and no longer level 1's. steps: launches that the grader repeated, of level 1's steps. traffic: bytes \
+                 that the kernels moved in the simulator, of the minimum."
+            .into(),
         head: vec![
             "student",
             "rank",
             "milestones",
+            "reported",
             "replaced",
             "steps",
             "traffic",
@@ -193,10 +191,10 @@ mod tests {
     use super::super::super::child::Counts;
     use super::*;
 
-    fn graded(student: &str, reached: usize, tensors: usize, bytes: Option<u64>) -> Graded {
+    fn graded(student: &str, reached: usize, launches: usize, bytes: Option<u64>) -> Graded {
         let counts = Counts {
-            tensors,
-            launches: usize::from(bytes.is_some()),
+            tensors: 1,
+            launches: if bytes.is_some() { launches } else { 0 },
             bytes: bytes.unwrap_or(0),
             warps: 7,
             ..Counts::default()
@@ -206,6 +204,7 @@ mod tests {
             reached,
             from_starter: 1,
             of: 4,
+            reported: vec![],
             refused: None,
             methods: vec![Method {
                 name: "linear".into(),
@@ -224,7 +223,7 @@ mod tests {
     fn equal_results_have_equal_ranks() {
         let all = [("gus", 2), ("bob", 3), ("ada", 2), ("cyd", 1)];
         let all = all.map(|(student, reached)| graded(student, reached, 2, Some(1100)));
-        let lines = &board(&all, false)[0].lines;
+        let lines = &board(&all)[0].lines;
         let ranks: Vec<String> = lines.iter().map(|line| line[..2].join(" ")).collect();
         assert_eq!(ranks, ["bob 1", "ada 2", "gus 2", "cyd 4"]);
     }
@@ -241,9 +240,9 @@ mod tests {
             graded("dan", 2, 2, Some(1500)),
             graded("ada|x", 3, 4, None),
             graded("cyd", 2, 2, Some(1100)),
-            graded("bob", 2, 1, None),
+            graded("bob", 2, 1, Some(900)),
         ];
-        let tables = board(&all, false);
+        let tables = board(&all);
         let [ranks, costs] = &tables[..] else {
             panic!("expected two tables, found {tables:?}");
         };
@@ -252,20 +251,20 @@ mod tests {
         };
         assert_eq!(column(ranks, 0), ["ada|x", "bob", "cyd", "dan", "eve"]);
         assert_eq!(column(ranks, 1), ["1", "2", "3", "4", "5"]);
-        assert_eq!(column(ranks, 4), ["100%", "25%", "50%", "50%", "–"]);
-        assert_eq!(column(ranks, 5), ["–", "–", "1.10×", "1.50×", "–"]);
-        assert_eq!(column(costs, 1), ["cyd", "dan"]);
+        assert_eq!(column(ranks, 5), ["100%", "25%", "50%", "50%", "–"]);
+        assert_eq!(column(ranks, 6), ["–", "0.90×", "1.10×", "1.50×", "–"]);
+        assert_eq!(column(costs, 1), ["bob", "cyd", "dan"]);
         assert!(markdown(&tables).contains("| ada\\|x | 1 | 3 / 4 |"));
         let name = "<img src=x>[a](b)`c`";
         let escaped = "&lt;img src=x&gt;\\[a\\](b)\\`c\\`";
-        assert!(markdown(&board(&[graded(name, 1, 1, None)], false)).contains(escaped));
+        assert!(markdown(&board(&[graded(name, 1, 1, None)])).contains(escaped));
         let name = "@ada #7 www.a.b Http://a.b c@d.e 1.5";
         let escaped = "@_ada #_7 www_.a.b Http:_//a.b c@_d.e 1.5".replace('_', "\u{200b}");
-        assert!(markdown(&board(&[graded(name, 1, 1, None)], false)).contains(&escaped));
-        assert_eq!(board(&all[4..], true).len(), 1, "no kernel, no costs");
+        assert!(markdown(&board(&[graded(name, 1, 1, None)])).contains(&escaped));
+        assert_eq!(board(&all[2..3]).len(), 1, "no kernel, no costs");
         // An empty kernel next to level 1's method.
         let mut empty = graded("fay", 1, 4, Some(0));
         empty.methods[0].part = true;
-        assert_eq!(board(&[empty], false).len(), 1);
+        assert_eq!(board(&[empty]).len(), 1);
     }
 }
