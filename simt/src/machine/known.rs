@@ -347,11 +347,7 @@ mod tests {
         known.sync_lanes(0b0110, !0, &mut clock);
         assert!(!in_order(stamp(0, 0, &known), before, &known));
         assert!(in_order(stamp(0, 2, &known), before, &known));
-        assert!(!in_order(
-            stamp(0, 2, &known),
-            stamp(0, 1, &known),
-            &known
-        ));
+        assert!(!in_order(stamp(0, 2, &known), stamp(0, 1, &known), &known));
         known.sync_lanes(!0, !0, &mut clock);
         assert!(in_order(stamp(0, 0, &known), before, &known));
     }

@@ -174,7 +174,10 @@ pub enum Order {
 /// Whether an access stamped `mine` comes after one stamped `other`.
 pub fn in_order(mine: Stamp, other: Stamp, known: &Known) -> bool {
     if mine.block != other.block {
-        return known.peers.get(&other.block).is_some_and(|k| k.knows(other));
+        return known
+            .peers
+            .get(&other.block)
+            .is_some_and(|k| k.knows(other));
     }
     if mine.warp != other.warp {
         return known

@@ -14,11 +14,7 @@ use super::shared::State;
 use super::warp::Copy;
 
 /// An access for the shadow: by a block, to memory of a block.
-pub fn access<'a>(
-    (block, home): (u32, u32),
-    on: &Lanes,
-    known: &'a Known,
-) -> Access<'a> {
+pub fn access<'a>((block, home): (u32, u32), on: &Lanes, known: &'a Known) -> Access<'a> {
     Access {
         block,
         warp: on.w as u8,
