@@ -31,7 +31,7 @@
 //! kernels have run. So calls and candle's operations of one host thread on one `Device` run in the order of the source, and
 //! nothing waits but what reads a result on the host. Tensors of two `Device`s, even of one GPU, have two streams: they
 //! cannot be mixed in one call, and a caller that hands memory from one to the other has to synchronize. A `Device::new_cuda`
-//! has a stream for each host thread; `Device::new_cuda_with_stream` has one for all. A stream that records
+//! has one for each host thread, and `Device::new_cuda_with_stream` one for all. A stream that records
 //! a CUDA graph records these calls like any others, once they have run with the same shapes.
 //!
 //! # In a project of your own

@@ -363,9 +363,12 @@ mod tests {
         let mut other = Known::new(2);
         board.acquire(64, (1, 0, 0), &mut other);
         assert!(other.peers[&0].knows(own) && !other.peers[&0].knows(neighbour));
-        // A warp of that block that has not acquired knows it after a barrier.
-        let mut late = Known::new(2);
-        assert!(late.peers.is_empty());
+        // Its block's other warp knows it by a flag or after a barrier.
+        let (mut late, mut flagged) = (Known::new(2), Known::new(2));
+        other.fence(0, 1, &mut clock, false);
+        board.publish(72, 1, &other, 0);
+        board.acquire(72, (1, 1, 0), &mut flagged);
+        assert!(flagged.peers[&0].knows(own) && late.peers.is_empty());
         Known::barrier(&mut [&mut other, &mut late], &[0, 1], &[], &mut clock);
         assert!(late.peers[&0].knows(own) && !late.peers[&0].knows(neighbour));
         // Another warp acquires nothing through another address, and the knowledge through this one.
