@@ -8,12 +8,16 @@ use results::OpRow;
 use std::collections::BTreeSet;
 use std::iter::once;
 
+/// Sizes from here on are in the table if they are multiples of this: a driver copies others more slowly.
+const ROUND: u64 = 64 << 10;
+
 /// A Markdown table of copies, and the reader's own after them. Of sizes with the same power of two below them, it has the
-/// fastest: a driver copies some sizes more slowly than their neighbours.
+/// fastest.
 pub fn copies(found: &Beside<OpRow>) -> Result<String> {
     let mut rows: Vec<(u64, &OpRow)> = (found.recorded.rows.iter())
         .filter(|row| row.level == "copy")
         .filter_map(|row| Some((row.bytes?, row)))
+        .filter(|(size, _)| *size < ROUND || size.is_multiple_of(ROUND))
         .collect();
     ensure!(!rows.is_empty(), "expected recorded copies, found none");
     let bandwidth = |(size, row): &(u64, &OpRow)| *size as f64 / row.us();

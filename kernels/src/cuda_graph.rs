@@ -24,8 +24,9 @@ thread_local! {
 /// blocks the opening of GPUs, and none is closed before the program ends.
 static OPEN: RwLock<Vec<Device>> = RwLock::new(vec![]);
 
-/// Opens GPU number `ordinal` with a new stream, because candle's default may be the legacy stream, which
-/// cannot be recorded. The GPU stays open. If other threads record, this waits for their end.
+/// Opens GPU number `ordinal` with a stream of its own, which all host threads share. (`Device::new_cuda` takes CUDA's
+/// per-thread default stream, another one for each host thread.) The GPU stays open. If other threads record, this waits
+/// for their end.
 ///
 /// # Errors
 /// If there is no such GPU, or no driver.

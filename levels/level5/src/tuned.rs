@@ -28,9 +28,10 @@
 //! # Streams
 //!
 //! On a GPU every call launches on the stream of the tensors' device, as candle's own operations do, and returns before the
-//! kernels have run. So calls and candle's operations on one `Device` run in the order of the source, and
+//! kernels have run. So calls and candle's operations of one host thread on one `Device` run in the order of the source, and
 //! nothing waits but what reads a result on the host. Tensors of two `Device`s, even of one GPU, have two streams: they
-//! cannot be mixed in one call, and a caller that hands memory from one to the other has to synchronize. A stream that records
+//! cannot be mixed in one call, and a caller that hands memory from one to the other has to synchronize. A `Device::new_cuda`
+//! has one for each host thread, and `Device::new_cuda_with_stream` one for all. A stream that records
 //! a CUDA graph records these calls like any others, once they have run with the same shapes.
 //!
 //! # In a project of your own

@@ -5,7 +5,9 @@ use crate::report::Class;
 
 use super::block::{Block, Next};
 use super::findings::names;
-use super::known::Known;
+use std::sync::Arc;
+
+use super::known::{Known, Peers};
 use super::warp::{Fragment, State, Warp};
 
 /// Number of barriers per block.
@@ -21,6 +23,8 @@ pub struct Arrival {
     pub threads: u32,
     /// Time of arrival; threads released by the barrier know what the warp did before it.
     pub time: u32,
+    /// Knowledge of other blocks at the arrival.
+    peers: Arc<Peers>,
 }
 
 /// Number of threads of a warp that a barrier counts: 32 once all its live lanes have arrived, because a
@@ -38,10 +42,10 @@ impl Block<'_> {
     pub fn barrier(&mut self, w: usize, i: usize, pc: u32, active: u32) -> Next {
         let Op::Barrier {
             id,
+            threads,
             wait,
             aligned,
             reduce,
-            ..
         } = &self.grid.kernel.code[pc as usize].op
         else {
             return Next::Step;
@@ -57,6 +61,13 @@ impl Block<'_> {
             });
         }
         let id = id % BARRIERS;
+        if let Some(count) = threads.map(|r| self.warps[w].words[r as usize][lane])
+            && count % 32 != 0
+        {
+            self.find(Class::BarrierDivergence, w, pc, lane, || {
+                format!("barrier {id} of {count} threads: PTX asks for a multiple of 32")
+            });
+        }
         if !*wait {
             if *aligned && active != self.warps[w].live {
                 self.parted(w, pc, active);
@@ -159,7 +170,7 @@ impl Block<'_> {
         }
         self.check_barrier(id, true);
         let came = self.arrivals.iter().filter(|a| a.barrier == id);
-        let came: Vec<(usize, u32)> = came.map(|a| (a.warp, a.time)).collect();
+        let came: Vec<_> = came.map(|a| (a.warp, a.time, a.peers.clone())).collect();
         self.arrivals.retain(|a| a.barrier != id);
         self.reduce(id);
         let members: Vec<usize> = (0..self.warps.len())
@@ -209,6 +220,7 @@ impl Block<'_> {
             warp: w,
             threads: arrived(&self.warps[w], active),
             time: self.clock,
+            peers: self.warps[w].known.peers.clone(),
         });
         if !self.release_barrier(id) {
             self.check_arrivals(w, id, active);

@@ -11,7 +11,7 @@ use super::barriers::Arrival;
 use super::cluster::Cluster;
 use super::costs::Pattern;
 use super::global::Global;
-use super::known::{Acquired, Board};
+use super::known::Board;
 use super::overlap::{Overlap, Recorder};
 use super::shared::Shared;
 use super::warp::{Fragment, Shape, Warp};
@@ -49,7 +49,6 @@ pub struct Block<'a> {
     pub shared: Shared,
     /// Logical time; ticks whenever lanes synchronise.
     pub clock: u32,
-    pub acquired: Acquired,
     pub counts: Vec<Counts>,
     /// Last address pattern of each instruction.
     pub patterns: Vec<Option<Box<Pattern>>>,
@@ -113,7 +112,6 @@ impl<'a> Block<'a> {
             warps,
             shared: Shared::new(grid.shape.total_smem as usize),
             clock: 1,
-            acquired: Acquired::new(),
             counts: vec![Counts::default(); kernel.code.len()],
             patterns: vec![None; kernel.code.len()],
             findings: vec![],

@@ -13,7 +13,7 @@ use crate::report::{Class, Thread};
 use super::access::{Kind, Lanes};
 use super::block::Block;
 use super::coalesce::{Group, lanes};
-use super::known::{Acquired, Knowledge, Known, Peers};
+use super::known::{Knowledge, Known, Peers};
 use super::own::little_endian;
 use super::race::Access;
 
@@ -212,14 +212,12 @@ impl Block<'_> {
         let time = self.shared.landed;
         let mut known = Known::new(0);
         known.now = [time; 32];
-        let acquired = Acquired::new();
         let access = Access {
             block: home,
             warp: number.min(255) as u8,
             pc: load.pc,
             strong: false,
             known: &known,
-            acquired: &acquired,
             home,
         };
         let access = self.grid.options.races.then_some(&access);

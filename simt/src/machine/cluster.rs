@@ -13,7 +13,6 @@ use super::access::{Lanes, merge};
 use super::block::{Block, Grid};
 use super::cluster_barrier::Barrier;
 use super::coalesce::{groups, lanes, those};
-use super::known::Peers;
 use super::race::Stamp;
 use super::shared::Shared;
 use super::turns::shuffled;
@@ -245,8 +244,7 @@ impl Block<'_> {
         let visits: HashMap<_, _> = std::mem::take(&mut self.shared.visits);
         let is_known = |stamp: Stamp| {
             let mut known = self.warps.iter().map(|w| &w.known.peers);
-            let knows = |peers: &Peers| peers.get(&stamp.block).is_some_and(|k| k.knows(stamp));
-            knows(&self.acquired) || known.any(knows)
+            known.any(|peers| peers.get(&stamp.block).is_some_and(|k| k.knows(stamp)))
         };
         let mut early: Vec<Visit> = visits
             .into_values()

@@ -92,6 +92,13 @@ impl Block<'_> {
             let clock = &mut self.clock;
             self.warps[w].known.fence(w, active, clock, true);
         }
+        let known = &self.warps[w].known;
+        if lanes(active).any(|lane| known.fenced[lane].is_some()) {
+            for (block, knowledge) in &*known.peers {
+                let gathering = &mut self.cluster.barrier.gathering;
+                gathering.entry(*block).or_default().join(knowledge);
+            }
+        }
         for lane in lanes(active) {
             let arrived = &mut self.warps[w].arrived[lane];
             let before = arrived.replace(self.cluster.barrier.phase);

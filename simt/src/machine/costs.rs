@@ -66,7 +66,7 @@ impl Block<'_> {
         *units += cost;
         *least += match on.space {
             Space::Global => ideal_sectors(groups.len(), bytes),
-            _ => ideal_wavefronts(on.mask, bytes),
+            _ => ideal_wavefronts(on.mask, bytes).min(cost),
         };
         groups
     }

@@ -23,7 +23,7 @@ impl Block<'_> {
             let who = (self.number, on.w, lane);
             let known = &mut self.warps[on.w].known;
             let board = &self.grid.board;
-            board.acquire(on.at[lane], who, known, &mut self.acquired);
+            board.acquire(on.at[lane], who, known);
             let mask = 1 << lane;
             let groups = &[Group::one(lane)];
             let one = self.read_buffers(Lanes { mask, groups, ..on }, bytes);

@@ -58,9 +58,6 @@ fn later(mine: &mut [u32], other: &[u32]) {
     }
 }
 
-/// A block's knowledge of other blocks.
-pub type Acquired = Peers;
-
 /// Knowledge of several blocks, by their numbers.
 pub type Peers = HashMap<u32, Knowledge>;
 
@@ -73,8 +70,8 @@ pub struct Known {
     lanes: Option<Box<[[u32; 32]; 32]>>,
     /// Times of the other warps of the block.
     pub warps: Vec<u32>,
-    /// Knowledge of other blocks of the cluster.
-    pub peers: Peers,
+    /// Knowledge of other blocks.
+    pub peers: Arc<Peers>,
     /// Knowledge of each lane at its last fence.
     pub fenced: [Option<Arc<Knowledge>>; 32],
     /// When each lane last synchronised.
@@ -88,7 +85,7 @@ impl Known {
             together: 1,
             lanes: None,
             warps: vec![1; warps],
-            peers: Peers::new(),
+            peers: Arc::default(),
             fenced: Default::default(),
             now: [1; 32],
         }
@@ -146,11 +143,11 @@ impl Known {
     }
 
     /// Synchronises all lanes of these warps. They also learn what the warps that arrived without waiting did
-    /// before their arrival (warp and time).
+    /// before their arrival (warp and time), and what they knew of other blocks.
     pub fn barrier(
         all: &mut [&mut Known],
         members: &[usize],
-        came: &[(usize, u32)],
+        came: &[(usize, u32, Arc<Peers>)],
         clock: &mut u32,
     ) {
         *clock += 1;
@@ -159,17 +156,15 @@ impl Known {
         for warp in all.iter() {
             later(&mut known, &warp.warps);
         }
-        for &(warp, time) in came {
+        for &(warp, time, _) in came {
             known[warp] = known[warp].max(time);
         }
         for &member in members {
             known[member] = *clock;
         }
         let fenced = joined(all.iter().flat_map(|warp| warp.fenced.iter().flatten()));
-        let mut peers = Peers::new();
-        for (block, knowledge) in all.iter().flat_map(|warp| &warp.peers) {
-            peers.entry(*block).or_default().join(knowledge);
-        }
+        let of_warps = all.iter().map(|warp| &warp.peers);
+        let peers = together(of_warps.chain(came.iter().map(|(_, _, peers)| peers)));
         for warp in all.iter_mut() {
             warp.peers.clone_from(&peers);
             warp.together = *clock;
@@ -205,7 +200,7 @@ impl Known {
                 continue;
             }
             if other != block {
-                self.peers.entry(other).or_default().join(knowledge);
+                self.learn_of(other, knowledge);
                 continue;
             }
             // Lanes that came together know all of each other.
@@ -218,6 +213,14 @@ impl Known {
             }
             lanes(mask).for_each(|lane| self.learn(warp, lane, knowledge));
         }
+    }
+
+    /// The warp comes to know what another block knew.
+    fn learn_of(&mut self, block: u32, knowledge: &Knowledge) {
+        Arc::make_mut(&mut self.peers)
+            .entry(block)
+            .or_default()
+            .join(knowledge);
     }
 
     /// The lanes of `mask` synchronise with others: what they do next, those do not know.
@@ -259,6 +262,21 @@ fn joined<'a>(mut all: impl Iterator<Item = &'a Arc<Knowledge>>) -> Option<Arc<K
     Some(sum)
 }
 
+/// Merges knowledge of other blocks; warps that know the same share it.
+fn together<'a>(mut all: impl Iterator<Item = &'a Arc<Peers>>) -> Arc<Peers> {
+    let mut sum = all.next().cloned().unwrap_or_default();
+    for one in all {
+        if Arc::ptr_eq(&sum, one) || one.is_empty() {
+            continue;
+        }
+        let sum = Arc::make_mut(&mut sum);
+        for (block, knowledge) in &**one {
+            sum.entry(*block).or_default().join(knowledge);
+        }
+    }
+    sum
+}
+
 /// Knowledge published through an address, by block.
 type Published = HashMap<u64, Vec<(u32, Arc<Knowledge>)>>;
 
@@ -267,7 +285,7 @@ type Published = HashMap<u64, Vec<(u32, Arc<Knowledge>)>>;
 pub struct Board(Mutex<Published>);
 
 impl Board {
-    /// Lane `lane` of `block` publishes by a strong write to `address`.
+    /// Lane `lane` of `block` publishes by a strong write to `address`, also what its warp knows of other blocks.
     pub fn publish(&self, address: u64, block: u32, known: &Known, lane: usize) {
         let Some(fenced) = &known.fenced[lane] else {
             return;
@@ -279,22 +297,28 @@ impl Board {
             Some((_, entry)) => Arc::make_mut(entry).join(fenced),
             None => entries.push((block, fenced.clone())),
         }
+        for (peer, knowledge) in &*known.peers {
+            match entries.iter_mut().find(|(b, _)| b == peer) {
+                Some((_, entry)) if **entry == *knowledge => {}
+                Some((_, entry)) => Arc::make_mut(entry).join(knowledge),
+                None => entries.push((*peer, Arc::new(knowledge.clone()))),
+            }
+        }
     }
 
-    /// A lane acquires by a strong read of `address`; its warp and block learn what was published there.
+    /// A lane acquires by a strong read of `address`; its warp learns what was published there.
     pub fn acquire(
         &self,
         address: u64,
         (block, warp, lane): (u32, usize, usize),
         known: &mut Known,
-        acquired: &mut Acquired,
     ) {
         let Ok(board) = self.0.lock() else { return };
         for (other, knowledge) in board.get(&address).into_iter().flatten() {
             if *other == block {
                 known.learn(warp, lane, knowledge);
             } else if knowledge.device {
-                acquired.entry(*other).or_default().join(knowledge);
+                known.learn_of(*other, knowledge);
             }
         }
     }
@@ -319,35 +343,38 @@ mod tests {
         let mut known = Known::new(1);
         let mut clock = 1;
         let before = stamp(0, 1, &known);
-        let none = Acquired::new();
-        assert!(!in_order(stamp(0, 0, &known), before, &known, &none));
+        assert!(!in_order(stamp(0, 0, &known), before, &known));
         known.sync_lanes(0b0110, !0, &mut clock);
-        assert!(!in_order(stamp(0, 0, &known), before, &known, &none));
-        assert!(in_order(stamp(0, 2, &known), before, &known, &none));
-        assert!(!in_order(
-            stamp(0, 2, &known),
-            stamp(0, 1, &known),
-            &known,
-            &none
-        ));
+        assert!(!in_order(stamp(0, 0, &known), before, &known));
+        assert!(in_order(stamp(0, 2, &known), before, &known));
+        assert!(!in_order(stamp(0, 2, &known), stamp(0, 1, &known), &known));
         known.sync_lanes(!0, !0, &mut clock);
-        assert!(in_order(stamp(0, 0, &known), before, &known, &none));
+        assert!(in_order(stamp(0, 0, &known), before, &known));
     }
 
     #[test]
     fn a_fence_publishes_exactly_what_its_lane_knew() {
         let (mut writer, mut reader) = (Known::new(2), Known::new(2));
-        let (board, mut acquired, mut clock) = (Board::default(), Acquired::new(), 1);
+        let (board, mut clock) = (Board::default(), 1);
         let [own, neighbour] = [0, 1].map(|lane| stamp(0, lane, &writer));
         writer.fence(0, 1, &mut clock, true);
         board.publish(64, 0, &writer, 0);
         // Another block.
-        board.acquire(64, (1, 0, 0), &mut Known::new(2), &mut acquired);
-        assert!(acquired[&0].knows(own) && !acquired[&0].knows(neighbour));
+        let mut other = Known::new(2);
+        board.acquire(64, (1, 0, 0), &mut other);
+        assert!(other.peers[&0].knows(own) && !other.peers[&0].knows(neighbour));
+        // Its block's other warp knows it by a flag or after a barrier.
+        let (mut late, mut flagged) = (Known::new(2), Known::new(2));
+        other.fence(0, 1, &mut clock, false);
+        board.publish(72, 1, &other, 0);
+        board.acquire(72, (1, 1, 0), &mut flagged);
+        assert!(flagged.peers[&0].knows(own) && late.peers.is_empty());
+        Known::barrier(&mut [&mut other, &mut late], &[0, 1], &[], &mut clock);
+        assert!(late.peers[&0].knows(own) && !late.peers[&0].knows(neighbour));
         // Another warp acquires nothing through another address, and the knowledge through this one.
-        board.acquire(68, (0, 1, 0), &mut reader, &mut acquired);
-        assert!(!in_order(stamp(1, 0, &reader), own, &reader, &acquired));
-        board.acquire(64, (0, 1, 0), &mut reader, &mut acquired);
-        assert!(in_order(stamp(1, 0, &reader), own, &reader, &acquired));
+        board.acquire(68, (0, 1, 0), &mut reader);
+        assert!(!in_order(stamp(1, 0, &reader), own, &reader));
+        board.acquire(64, (0, 1, 0), &mut reader);
+        assert!(in_order(stamp(1, 0, &reader), own, &reader));
     }
 }

@@ -226,7 +226,7 @@ impl Block<'_> {
         if let Some(barrier) = self.shared.mbarriers.get(&on.at[lane]) {
             let (other, pc) = barrier.initialised;
             let (mine, known) = (self.stamp(&on, lane), &self.warps[on.w].known);
-            if !in_order(mine, other, known, &self.acquired) {
+            if !in_order(mine, other, known) {
                 let conflict = Conflict {
                     other,
                     pc,
@@ -242,7 +242,7 @@ impl Block<'_> {
             return;
         }
         let blocks = (self.number, self.number_of(self.home));
-        let access = access(blocks, &on, &self.warps[on.w].known, &self.acquired);
+        let access = access(blocks, &on, &self.warps[on.w].known);
         let (shared, at) = (&mut self.shared, on.at);
         let conflicts = shared.write(Some(&access), at, on.groups, BYTES, &[0; 32]);
         self.report_shared(&on, true, conflicts);
@@ -271,7 +271,7 @@ impl Block<'_> {
         if let Some(knowledge) = &known.fenced[lane] {
             let gathered = barrier.gathering.entry(self.number).or_default();
             gathered.join(knowledge);
-            for (block, knowledge) in &known.peers {
+            for (block, knowledge) in &*known.peers {
                 barrier.gathering.entry(*block).or_default().join(knowledge);
             }
         }

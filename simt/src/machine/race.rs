@@ -10,7 +10,7 @@
 //! Where possible, one comparison with another warp's instruction covers all lanes.
 
 use super::coalesce::lanes;
-use super::known::{Acquired, Known};
+use super::known::Known;
 
 /// The author and time of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,10 +77,8 @@ pub struct Access<'a> {
     pub pc: u32,
     /// Whether it is an atomic or other strong access.
     pub strong: bool,
-    /// The warp's knowledge of its block.
+    /// The warp's knowledge of its block and of others.
     pub known: &'a Known,
-    /// The block's knowledge of other blocks.
-    pub acquired: &'a Acquired,
     /// Number of the block whose shared memory is accessed; of global memory the accessing block's.
     pub home: u32,
 }
@@ -104,7 +102,7 @@ impl Access<'_> {
             return Order::Before;
         }
         if epoch.block != self.block {
-            return if self.acquired.is_empty() && self.known.peers.is_empty() {
+            return if self.known.peers.is_empty() {
                 Order::Unordered
             } else {
                 Order::Ask
@@ -134,7 +132,7 @@ impl Access<'_> {
     pub fn is_after(&self, epoch: &Epoch, lane: usize, readers: u32, mine: usize) -> bool {
         let after = |other| {
             let stamp = self.epoch(mine, Spread::One).stamp(mine);
-            in_order(stamp, other, self.known, self.acquired)
+            in_order(stamp, other, self.known)
         };
         let of_warp = |warp: usize, lane: usize| Stamp {
             warp: warp as u32,
@@ -174,10 +172,12 @@ pub enum Order {
 }
 
 /// Whether an access stamped `mine` comes after one stamped `other`.
-pub fn in_order(mine: Stamp, other: Stamp, known: &Known, acquired: &Acquired) -> bool {
+pub fn in_order(mine: Stamp, other: Stamp, known: &Known) -> bool {
     if mine.block != other.block {
-        let known = [acquired, &known.peers].map(|peers| peers.get(&other.block));
-        return known.into_iter().flatten().any(|k| k.knows(other));
+        return known
+            .peers
+            .get(&other.block)
+            .is_some_and(|k| k.knows(other));
     }
     if mine.warp != other.warp {
         return known
@@ -220,8 +220,7 @@ mod tests {
                     _ => known[w].sync_lanes(mask | 1, !0, &mut clock),
                 }
             }
-            let acquired = Acquired::new();
-            let access = Access { block: 0, warp: 1, pc: 0, strong: strongly, known: &known[1], acquired: &acquired, home: 0 };
+            let access = Access { block: 0, warp: 1, pc: 0, strong: strongly, known: &known[1], home: 0 };
             let epoch = Epoch { block, time, pc: 0, warp, strong, spread };
             let first = match spread {
                 Spread::Warps => 1 << warp,

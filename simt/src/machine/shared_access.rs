@@ -7,26 +7,20 @@ use crate::report::Class;
 use super::access::{Lanes, merge};
 use super::block::Block;
 use super::coalesce::{Group, lanes};
-use super::known::{Acquired, Known};
+use super::known::Known;
 use super::race::{Access, Spread};
 use super::shadow::{Conflict, Conflicts};
 use super::shared::State;
 use super::warp::Copy;
 
 /// An access for the shadow: by a block, to memory of a block.
-pub fn access<'a>(
-    (block, home): (u32, u32),
-    on: &Lanes,
-    known: &'a Known,
-    acquired: &'a Acquired,
-) -> Access<'a> {
+pub fn access<'a>((block, home): (u32, u32), on: &Lanes, known: &'a Known) -> Access<'a> {
     Access {
         block,
         warp: on.w as u8,
         pc: on.pc,
         strong: on.strong,
         known,
-        acquired,
         home,
     }
 }
@@ -35,7 +29,7 @@ impl Block<'_> {
     /// Describes an access for the shadow, if races are checked.
     pub fn access(&self, on: &Lanes) -> Option<Access<'_>> {
         let (blocks, known) = ((self.number, self.number), &self.warps[on.w].known);
-        let access = || access(blocks, on, known, &self.acquired);
+        let access = || access(blocks, on, known);
         self.grid.options.races.then(access)
     }
 
@@ -62,7 +56,7 @@ impl Block<'_> {
             let who = (self.number, on.w, lane);
             let known = &mut self.warps[on.w].known;
             let board = &self.shared.board;
-            board.acquire(on.at[lane], who, known, &mut self.acquired);
+            board.acquire(on.at[lane], who, known);
             let mask = 1 << lane;
             let groups = &[Group::one(lane)];
             self.races_of_reads(Lanes { mask, groups, ..on }, (bytes, N));
@@ -80,7 +74,7 @@ impl Block<'_> {
             return;
         }
         let blocks = (self.number, self.number_of(self.home));
-        let access = access(blocks, &on, &self.warps[on.w].known, &self.acquired);
+        let access = access(blocks, &on, &self.warps[on.w].known);
         let conflicts = self.shared.read_races(&access, on.at, on.groups, size);
         self.report_shared(&on, false, conflicts);
     }
@@ -103,7 +97,7 @@ impl Block<'_> {
             }
         }
         let blocks = (self.number, self.number_of(self.home));
-        let access = access(blocks, &on, known, &self.acquired);
+        let access = access(blocks, &on, known);
         let access = self.grid.options.races.then_some(&access);
         let conflicts = self.shared.write(access, on.at, on.groups, bytes, value);
         self.report_shared(&on, true, conflicts);

@@ -40,6 +40,9 @@ fn address(cursor: &mut Cursor) -> Result<Operand> {
 /// Parses `+16`, `+-16` or `-16` if the next token is a sign.
 fn moved(cursor: &mut Cursor) -> Result<Option<i64>> {
     let there = cursor.take('+')? || cursor.peek() == Token::Mark('-');
+    if there && matches!(cursor.peek(), Token::Word(_)) {
+        return cursor.error("an integer (an address is a register plus a constant)");
+    }
     there.then(|| cursor.offset()).transpose()
 }
 

@@ -1,7 +1,7 @@
 //! Joint reads equal single reads.
 
 use super::super::coalesce::{Group, lanes};
-use super::super::known::{Acquired, Known};
+use super::super::known::Known;
 use super::super::race::Access;
 use super::*;
 use proptest::prelude::*;
@@ -32,7 +32,6 @@ proptest! {
         steps in prop::collection::vec((step(), 0..6u8, any::<u32>()), 1..40),
     ) {
         let mut known: Vec<Known> = (0..3).map(|_| Known::new(3)).collect();
-        let acquired = Acquired::new();
         let mut clock = 1;
         let [mut together, mut single] = [Page::default(), Page::default()];
         for (pc, ((warp, (write, strong), bytes, elements), sync, mask)) in (0..).zip(steps) {
@@ -43,7 +42,7 @@ proptest! {
                 _ => {}
             }
             let known = &known[warp];
-            let access = Access { block: mask >> 31, warp: warp as u8, pc, strong: strong && bytes > 2, known, acquired: &acquired, home: mask >> 31 };
+            let access = Access { block: mask >> 31, warp: warp as u8, pc, strong: strong && bytes > 2, known, home: mask >> 31 };
             let mut left = !0;
             let [mut found, mut expected] = [vec![], vec![]];
             let [mut a, mut b] = [together.visit(&access), single.visit(&access)];

@@ -213,7 +213,8 @@ fn operands() {
         "`18446744073709551616`",
     );
     check_body("add.s32 %r1, !5;", "a name", "`5`");
-    check_body("ld.b32 %r1, [%rd1+%rd2];", "an integer", "`%rd2`");
+    let constant = "an integer (an address is a register plus a constant)";
+    check_body("ld.b32 %r1, [%rd1+%rd2];", constant, "`%rd2`");
     check_body("ld.b32 %r1, [%rd1+1.5];", "an integer", "`1.5`");
     check_body(
         "ld.b32 %r1, [];",
