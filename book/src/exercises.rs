@@ -135,7 +135,9 @@ fn add_table(chapter: &mut Chapter, exercises: &[Exercise], has_ptx: bool) {
     let of_it = |e: &&Exercise| Path::new(&e.spec.chapter) == path;
     let of_it: Vec<&Exercise> = exercises.iter().filter(of_it).collect();
     if !of_it.is_empty() {
-        chapter.content += &format!("\n\n## Exercises\n\n{}", table(&of_it));
+        // The text above may link to exercises of other chapters.
+        let table = table(&of_it).replacen("| exercise |", "| exercise of this chapter |", 1);
+        chapter.content += &format!("\n\n## Exercises\n\n{table}");
         let in_ptx = of_it.iter().any(|e| e.language == Language::Ptx);
         if has_ptx && in_ptx && path != Path::new(PTX) {
             chapter.content += &format!("\nThose in PTX need [Reading PTX]({PTX}).\n");

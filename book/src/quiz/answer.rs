@@ -149,7 +149,10 @@ fn recorded(keys: &[String; 2], on: &str, library: &mut Library) -> Result<Answe
     let places = places.join("; ");
     Ok(Answer {
         value: (a / b).to_string(),
-        origin: format!("The recorded times differ by {} ({places}).", ratio(a / b)),
+        origin: format!(
+            "The ratio of the recorded times is {} ({places}).",
+            ratio(a / b)
+        ),
     })
 }
 
