@@ -14,6 +14,7 @@ static_assert(CLUSTERS * ROWS >= TOKENS && RANKS == 2 * HEADS && PAIRS <= 2 * RA
 
 // 12 warps compute, and one more requests weights.
 constexpr int WARPS = 12, THREADS = 416;
+static_assert(THREADS == 32 * (WARPS + 1));
 
 // A tile is 64 rows and columns of a weight, in the order in which a copy has to leave it in shared memory. A layer has 432 of
 // them: q, k and v by rows, the projection by heads, and the MLP's two matrices by rows and by slices of K. A block reads
@@ -50,6 +51,7 @@ struct Shared {
   static constexpr unsigned FULL = MOMENTS + 256, EMPTY = FULL + 8 * STAGES; // barriers: tiles,
   static constexpr unsigned NORMED_HERE = EMPTY + 8 * STAGES, SUMS_HERE = NORMED_HERE + 8, BYTES = SUMS_HERE + 8; // what blocks send
 };
+static_assert(Shared::BYTES == 230928);
 static_assert(Shared::BYTES <= 227 * 1024 && Shared::NORMED % 1024 == 0 && Shared::HIDDEN % 1024 == 0);
 
 // What a thread knows of its place. Block r of a cluster has head r / 2: k, or v if it is the second, of all ROWS, and the

@@ -158,6 +158,7 @@ extern "C" __global__ void __cluster_dims__(RANKS, 1, 1) __launch_bounds__(THREA
   const unsigned normed = at.base + Shared::NORMED_HERE, sums = at.base + Shared::SUMS_HERE;
   const unsigned sums_bytes = (at.rank < PAIRS - RANKS ? 2 : 1) * Shared::SUMS_PART; // of the block's pairs, from one block
   if (threadIdx.x == 0) {
+#pragma unroll 1
     for (int i = 0; i < STAGES; i++) {
       mbarrier_init(at.base + Shared::FULL + 8 * i, 1);
       mbarrier_init(at.base + Shared::EMPTY + 8 * i, 4); // the warps of a group
@@ -185,12 +186,12 @@ extern "C" __global__ void __cluster_dims__(RANKS, 1, 1) __launch_bounds__(THREA
       rows.load_norm(vectors + Vectors::NORM1_W, vectors + Vectors::NORM1_B);
     }
     cluster_wait(); // every block has its barriers
-    if (rows.is_owned) rows.send_norm(at, 0, eps);
 
     const unsigned own = (at.cluster * 2 + at.half) * KV_BLOCK + at.quarter * 64 + at.lane; // of k and v of a head
     unsigned n = 0;
 #pragma unroll 1
     for (unsigned layer = 0; layer < layers; layer++, n += BLOCK_TILES, vectors += Vectors::ALL) {
+      if (rows.is_owned) rows.send_norm(at, 0, eps);
       uint4 *of_head = kv + layer % KV_LAYERS * KV_LAYER + at.head * KV_HEAD;
       uint4 *before = kv + (layer + KV_LAYERS - 1) % KV_LAYERS * KV_LAYER + at.head * KV_HEAD + own;
       if (at.group < 2) project(at, vectors + Vectors::QKV_B, n, of_head + own);
@@ -224,11 +225,10 @@ extern "C" __global__ void __cluster_dims__(RANKS, 1, 1) __launch_bounds__(THREA
       }
       if (at.group == 2) fence_gpu(); // NONE comes before the next k and v
       if (at.group < 2) up(at, vectors + Vectors::UP_B, n + 18);
-      const bool is_last = layer + 1 == layers;
       if (rows.is_owned) {
         bias = load_vector4(vectors + Vectors::DOWN_B + 4 * rows.i);
         const float *next = vectors + Vectors::ALL;
-        if (!is_last) rows.load_norm(next + Vectors::NORM1_W, next + Vectors::NORM1_B);
+        if (layer + 1 < layers) rows.load_norm(next + Vectors::NORM1_W, next + Vectors::NORM1_B);
       }
       barrier_sync<32 * WARPS>(2);
       {
@@ -248,7 +248,6 @@ extern "C" __global__ void __cluster_dims__(RANKS, 1, 1) __launch_bounds__(THREA
         mbarrier_wait_cluster(sums, 1);
         if (threadIdx.x == 0) mbarrier_arrive_expect_tx(sums, HEADS * sums_bytes);
         rows.add<RANKS>(at, bias);
-        if (!is_last) rows.send_norm(at, 0, eps);
       }
     }
     if (rows.is_owned) {

@@ -75,9 +75,10 @@ struct Rows {
     const uint4 row = odd ? make_uint4(a, b, words[1][0], words[1][1]) : make_uint4(words[0][0], words[0][1], a, b);
     const unsigned token = 2 * pair + odd, chunk = i / 2, swizzled = chunk % 8 ^ token % 8;
     const unsigned to = at.base + Shared::NORMED + chunk / 8 * Shared::PANEL + token * 128 + swizzled * 16;
+    unsigned rank = at.rank;
 #pragma unroll
-    for (int r = 0; r < RANKS; r++) {
-      const unsigned rank = (pair + 1 + r) % RANKS; // each pair begins elsewhere, and ends with its own block
+    for (int r = 0; r < RANKS; r++) { // each block begins elsewhere, and ends with itself
+      rank = rank + 1 == RANKS ? 0 : rank + 1;
       send(map_rank(to, rank), map_rank(at.base + Shared::NORMED_HERE, rank), row);
     }
   }
