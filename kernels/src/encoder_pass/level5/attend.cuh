@@ -19,12 +19,12 @@ __device__ __forceinline__ void load_fragments(Fragments &x, const uint4 *from) 
 
 // Whether a lane of the warp misses some.
 __device__ __forceinline__ bool are_missing(const Fragments &x) {
-  bool missing = false;
+  unsigned most = 0;
 #pragma unroll
   for (int a = 0; a < 4; a++)
 #pragma unroll
-    for (int b = 0; b < 2; b++) missing |= is_missing(x[a][b]);
-  return __any_sync(ALL_LANES, missing);
+    for (int b = 0; b < 2; b++) most = max(most, largest(x[a][b]));
+  return __any_sync(ALL_LANES, most == NONE);
 }
 
 // exp(q·kᵀ/√D − m)·v of the keys of cluster `warp`, with m and the sum of the exponentials, to shared memory. `kv` is that of

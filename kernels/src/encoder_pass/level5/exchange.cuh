@@ -60,7 +60,8 @@ __device__ __forceinline__ void store_shared_by_all(uint4 *p, uint4 x) {
 }
 __device__ __forceinline__ void fence_gpu() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 
-__device__ __forceinline__ bool is_missing(uint4 x) { return x.x == NONE || x.y == NONE || x.z == NONE || x.w == NONE; }
+// The largest of four words: NONE if one is.
+__device__ __forceinline__ unsigned largest(uint4 x) { return max(max(x.x, x.y), max(x.z, x.w)); }
 
 // A wait that began at clock `start`, 0 for the first call, ends the program after 2³⁵ cycles, 17 s: a block that never comes
 // would hang the GPU.

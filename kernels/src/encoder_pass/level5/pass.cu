@@ -55,15 +55,16 @@ __device__ __forceinline__ void release(const Block &at, unsigned n) {
 
 // acc = 64 rows of w by all of norm(x): every second tile from n on.
 __device__ __forceinline__ void multiply_all(const Block &at, float (&acc)[4][4], unsigned n) {
-#pragma unroll
-  for (int p = 0; p < 6; p++) {
-    const unsigned x = at.base + Shared::NORMED + p * Shared::PANEL;
-    if (p == 0) multiply<false>(at, acc, n, x);
-    else multiply<true>(at, acc, n + 2 * p, x);
-    if (p > 0) wgmma_wait<1>(), release(at, n + 2 * (p - 1));
+  unsigned x = at.base + Shared::NORMED;
+  multiply<false>(at, acc, n, x);
+#pragma unroll 1
+  for (int p = 1; p < C / 64; p++) {
+    multiply<true>(at, acc, n += 2, x += Shared::PANEL);
+    wgmma_wait<1>();
+    release(at, n - 2);
   }
   wgmma_wait<0>();
-  release(at, n + 10);
+  release(at, n);
 }
 
 // Requests this block's tiles in the order in which they are read: one thread's work.

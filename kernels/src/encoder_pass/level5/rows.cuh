@@ -87,7 +87,7 @@ struct Rows {
   template <int PARTS>
   __device__ __forceinline__ void add(const Block &at, float4 bias) {
     float y[2][4] = {{bias.x, bias.y, bias.z, bias.w}, {bias.x, bias.y, bias.z, bias.w}};
-#pragma unroll
+#pragma unroll 6
     for (int part = 0; part < PARTS; part++) {
       const uint4 sums = load16_shared(at.base + Shared::SUMS + (slot * RANKS + part) * Shared::SUMS_PART + i * 16);
       y[0][0] += unpack_low(sums.x), y[1][0] += unpack_high(sums.x);
