@@ -255,6 +255,13 @@ impl<'a> Launch<'a> {
         execute(&self)
     }
 
+    /// Returns how many clusters of this launch the GPU of its tensors can run at the same time.
+    ///
+    /// A launch of clusters of more than 8 blocks needs this call before it, because it asks the driver to allow them.
+    pub(crate) fn clusters_at_once(&self) -> Result<usize> {
+        clusters_at_once(self)
+    }
+
     /// Performs the checks of `run` that need no driver.
     fn check(&self) -> Result<()> {
         let refuse = |expected, found| Err(mismatch(&self.entry, expected, found));
@@ -308,7 +315,7 @@ pub fn on_cpu(device: &Device) -> bool {
 }
 
 #[cfg(feature = "cuda")]
-use cuda::execute;
+use cuda::{clusters_at_once, execute};
 
 #[cfg(not(feature = "cuda"))]
 fn execute(launch: &Launch) -> Result<()> {
@@ -317,6 +324,11 @@ fn execute(launch: &Launch) -> Result<()> {
         "a build with the feature `cuda`",
         "a build without it",
     ))
+}
+
+#[cfg(not(feature = "cuda"))]
+fn clusters_at_once(launch: &Launch) -> Result<usize> {
+    execute(launch).map(|()| 0)
 }
 
 #[cfg(test)]

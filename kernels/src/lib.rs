@@ -99,7 +99,6 @@ pub fn calls() -> calls::List {
         attention::calls::add,
         edge_attention::calls::add,
         embedding::calls::add,
-        encoder_pass::calls::add,
         gelu::calls::add,
         layer_norm::calls::add,
         linear::calls::add,

@@ -23,12 +23,3 @@ __device__ __forceinline__ void store_remote(float *p, unsigned rank, float x) {
                "r"(rank), "f"(x)
                : "memory");
 }
-
-// The same for 16 bytes at an address as shared_address gives it.
-__device__ __forceinline__ void store_remote(unsigned address, unsigned rank, const float (&x)[4]) {
-  asm volatile("{ .reg .b32 remote;\n"
-               "  mapa.shared::cluster.u32 remote, %0, %1;\n"
-               "  st.shared::cluster.v4.f32 [remote], {%2, %3, %4, %5}; }" ::"r"(address),
-               "r"(rank), "f"(x[0]), "f"(x[1]), "f"(x[2]), "f"(x[3])
-               : "memory");
-}

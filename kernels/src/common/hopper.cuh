@@ -262,28 +262,6 @@ __device__ __forceinline__ void bulk_load(unsigned to, const void *from, unsigne
                : "memory");
 }
 
-// encoder_pass: 48 and 112 columns.
-template <bool ADD>
-__device__ __forceinline__ void wgmma(float (&acc)[6][4], unsigned long long a, unsigned long long b) {
-  asm volatile("wgmma.mma_async.sync.aligned.m64n48k16.f32.bf16.bf16 {"
-               "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-               "%16, %17, %18, %19, %20, %21, %22, %23}, "
-               "%24, %25, %26, 1, 1, 0, 0;"
-               : ACC(0), ACC(1), ACC(2), ACC(3), ACC(4), ACC(5)
-               : "l"(a), "l"(b), "n"(ADD));
-}
-template <bool ADD>
-__device__ __forceinline__ void wgmma(float (&acc)[14][4], unsigned long long a, unsigned long long b) {
-  asm volatile("wgmma.mma_async.sync.aligned.m64n112k16.f32.bf16.bf16 {"
-               "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-               "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-               "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-               "%48, %49, %50, %51, %52, %53, %54, %55}, "
-               "%56, %57, %58, 1, 1, 0, 0;"
-               : ACC8(0), ACC(8), ACC(9), ACC(10), ACC(11), ACC(12), ACC(13)
-               : "l"(a), "l"(b), "n"(ADD));
-}
-
 // graph_pass in f32: FP16, 64 and 32 columns.
 template <bool ADD>
 __device__ __forceinline__ void wgmma_f16(float (&acc)[8][4], unsigned long long a, unsigned long long b) {
@@ -304,6 +282,3 @@ __device__ __forceinline__ void wgmma_f16(float (&acc)[4][4], unsigned long long
 }
 #undef ACC
 #undef ACC8
-
-// Makes what kernels before this one wrote to global memory visible to TMA, once they were waited for.
-__device__ __forceinline__ void fence_proxy_async_global() { asm volatile("fence.proxy.async.global;" ::: "memory"); }

@@ -6,17 +6,21 @@ use candle_core::{D, DType, Device, Result, Tensor, Var};
 use operands::{EncoderBlock, EncoderPass, Linear, Norm};
 use rand_chacha::ChaCha8Rng;
 
-use super::level5::{C, F, HEADS, Normed, PART, TOKENS, can, encoder_pass, moments, prepare};
+use super::level5::{C, F, HEADS, LAYER_TILES, TOKENS, Weights, can, encoder_pass, prepare};
+use crate::cuda_graph;
 use crate::dispatch::{Facts, Feature};
-use crate::launch::{noted, on_cpu};
+use crate::launch::noted;
 use crate::level4;
 use crate::output::poisoned;
 use crate::testing::{
-    Expected, affine_bf16, assert_close, behind, devices, first_if_sanitized, gpu, host,
-    relative_error, rng, skip,
+    affine_bf16, behind, devices, first_if_sanitized, gpu, host, is_sanitized, relative_error, rng,
+    skip,
 };
 
 const EPS: f64 = 1e-6;
+
+/// The smallest number of blocks that the kernel takes.
+const BLOCKS: usize = 3;
 
 /// The weights of a block.
 #[derive(Clone)]
@@ -70,6 +74,10 @@ impl Layers {
             down: &self.down,
         }
     }
+}
+
+fn model(rng: &mut ChaCha8Rng, blocks: usize, device: &Device) -> Result<Vec<Layers>> {
+    (0..blocks).map(|_| Layers::random(rng, device)).collect()
 }
 
 /// Prepared weights, once they are made.
@@ -168,11 +176,9 @@ fn a_pass_is_as_close_to_the_oracle_as_its_ops() -> Result<()> {
     };
     let mut rng = rng();
     // Blocks, and how far the mean of a row is from 0.
-    for &(blocks, shift) in first_if_sanitized(&[(1, 3.), (1, 0.), (5, 0.5)]) {
+    for &(blocks, shift) in first_if_sanitized(&[(BLOCKS, 3.), (BLOCKS, 0.), (12, 0.5)]) {
         let what = format!("{blocks} blocks, mean {shift}");
-        let layers: Vec<Layers> = (0..blocks)
-            .map(|_| Layers::random(&mut rng, &device))
-            .collect::<Result<_>>()?;
+        let layers = model(&mut rng, blocks, &device)?;
         let x = affine_bf16(&mut rng, &[1, TOKENS, C], (shift, 1.5))?.to_device(&device)?;
         let mut exact = f64(&x)?.squeeze(0)?;
         let mut ops = x.clone();
@@ -192,16 +198,88 @@ fn a_pass_is_as_close_to_the_oracle_as_its_ops() -> Result<()> {
         assert!(most[0] <= 2.5 * most[1], "{what}: {most:?}");
 
         let names: Vec<&str> = launches.iter().map(|launch| &*launch.kernel).collect();
-        let block = ["qkv", "attention", "out", "up", "down"];
-        let expected = ["moments"].into_iter().chain(block.repeat(blocks));
-        let expected: Vec<_> = expected
-            .map(|name| format!("encoder_{name}_bf16_level5"))
-            .collect();
-        assert_eq!(names, expected, "{what}");
+        assert_eq!(names, ["encoder_pass_bf16_level5"], "{what}");
 
         for _ in 0..5 {
             let again = encoder_pass(&pass(&x, &layers, &prepared))?.expect("as before");
             assert_eq!(host(&again)?, y, "{what}: the same bits every time");
+        }
+    }
+    Ok(())
+}
+
+/// Passes that follow each other share their buffers of k and v. Each x gives the same bits as alone, in any order: with two
+/// models in turn, without waiting in between, and after an x with NaN, of which no result is a number.
+#[test]
+#[cfg_attr(
+    not(feature = "cuda"),
+    ignore = "needs a GPU: build with --features cuda"
+)]
+fn passes_leave_their_buffers_as_they_were() -> Result<()> {
+    let Some(device) = hopper("encoder passes one after another")? else {
+        return Ok(());
+    };
+    let mut rng = rng();
+    let models = [
+        model(&mut rng, BLOCKS, &device)?,
+        model(&mut rng, 2 * BLOCKS, &device)?,
+    ];
+    let prepared = [Prepared::new(), Prepared::new()];
+    let inputs: Vec<Tensor> = (0..3)
+        .map(|_| affine_bf16(&mut rng, &[1, TOKENS, C], (0., 1.))?.to_device(&device))
+        .collect::<Result<_>>()?;
+    let run = |m: usize, x: &Tensor| -> Result<Tensor> {
+        let y = encoder_pass(&pass(x, &models[m], &prepared[m]))?;
+        Ok(y.expect("a pass that the kernel computes"))
+    };
+    let mut alone = vec![];
+    for m in 0..2 {
+        for x in &inputs {
+            let y = host(&run(m, x)?)?;
+            assert!(y.iter().all(|y| y.is_finite()));
+            alone.push(y);
+        }
+    }
+    let nan = affine_bf16(&mut rng, &[1, 1, C], (0., 1.))?.affine(f64::NAN, 0.)?;
+    let nan = nan.to_device(&device)?;
+    let nan = Tensor::cat(&[&inputs[0].narrow(1, 0, TOKENS - 1)?, &nan], 1)?;
+    for round in 0..if is_sanitized() { 1 } else { 20 } {
+        let order = [0, 3, 1, 2, 4, 0, 0, 5].map(|i| (i, i / 3, &inputs[i % 3]));
+        let ran = order.map(|(_, m, x)| run(m, x));
+        for ((i, ..), y) in order.into_iter().zip(ran) {
+            assert_eq!(host(&y?)?, alone[i], "round {round}, pass {i}");
+        }
+        let nans = [run(0, &nan)?, run(1, &nan)?];
+        for y in nans {
+            assert!(host(&y)?.iter().all(|y| y.is_nan()), "round {round}");
+        }
+    }
+    Ok(())
+}
+
+/// Two passes at once could wait for each other: the first stream keeps the pass.
+#[test]
+#[cfg_attr(
+    not(feature = "cuda"),
+    ignore = "needs a GPU: build with --features cuda"
+)]
+fn another_stream_of_the_gpu_has_no_pass() -> Result<()> {
+    let Some(device) = hopper("the encoder pass on two streams")? else {
+        return Ok(());
+    };
+    if is_sanitized() {
+        skip("two streams", "a sanitizer follows one");
+        return Ok(());
+    }
+    for (is_first, device) in [(true, device), (false, cuda_graph::open(0)?)] {
+        let mut rng = rng();
+        let layers = model(&mut rng, BLOCKS, &device)?;
+        let x = affine_bf16(&mut rng, &[1, TOKENS, C], (0., 1.))?.to_device(&device)?;
+        let prepared = Prepared::new();
+        for _ in 0..2 {
+            let (y, launches) = noted(|| encoder_pass(&pass(&x, &layers, &prepared)));
+            assert_eq!(y?.is_some(), is_first);
+            assert_eq!(launches.len(), usize::from(is_first));
         }
     }
     Ok(())
@@ -218,7 +296,7 @@ fn operands_that_the_kernels_cannot_read_are_left_to_the_ops() -> Result<()> {
         return Ok(());
     };
     let mut rng = rng();
-    let mut layers = vec![Layers::random(&mut rng, &device)?];
+    let mut layers = model(&mut rng, BLOCKS, &device)?;
     let x = affine_bf16(&mut rng, &[1, TOKENS, C], (0., 1.))?.to_device(&device)?;
     let refused = |x: &Tensor, layers: &[Layers], prepared: &Prepared| -> Result<()> {
         let (y, launches) = noted(|| encoder_pass(&pass(x, layers, prepared)));
@@ -285,7 +363,13 @@ fn a_cpu_has_no_pass() -> Result<()> {
 /// A change of the weights, and what it makes of them.
 type Change = (&'static str, fn(&mut Layers) -> Result<()>);
 
-const CHANGES: [Change; 7] = [
+const CHANGES: [Change; 8] = [
+    ("another eps", |layers| {
+        if let Norm::Layer { eps, .. } = &mut layers.norm_after {
+            *eps *= 2.;
+        }
+        Ok(())
+    }),
     ("RMSNorm", |layers| {
         let weight = Tensor::ones(C, DType::BF16, &Device::Cpu)?;
         layers.norm_before = Norm::Rms { weight, eps: EPS };
@@ -325,7 +409,7 @@ const CHANGES: [Change; 7] = [
 
 #[test]
 fn weights_decide_whether_the_kernels_can() -> Result<()> {
-    let mut layers = [Layers::random(&mut rng(), &Device::Cpu)?];
+    let mut layers = model(&mut rng(), BLOCKS, &Device::Cpu)?;
     let x = Tensor::zeros((1, TOKENS, C), DType::BF16, &Device::Cpu)?;
     let prepared = Prepared::new();
     let can = |layers: &[Layers]| {
@@ -333,6 +417,7 @@ fn weights_decide_whether_the_kernels_can() -> Result<()> {
     };
     assert!(can(&layers)?);
     assert!(!can(&[])?, "no blocks");
+    assert!(!can(&layers[1..])?, "k and v rotate over three buffers");
     let other_heads = EncoderPass {
         num_heads: 2 * HEADS,
         ..pass(&x, &layers, &prepared)
@@ -341,7 +426,8 @@ fn weights_decide_whether_the_kernels_can() -> Result<()> {
     for (what, change) in CHANGES {
         let mut changed = layers[0].clone();
         change(&mut changed)?;
-        assert!(!can(&[layers[0].clone(), changed])?, "{what}");
+        let changed = [layers[0].clone(), changed, layers[2].clone()];
+        assert!(!can(&changed)?, "{what}");
     }
     layers[0].qkv.bias = None;
     layers[0].down.bias = None;
@@ -349,77 +435,75 @@ fn weights_decide_whether_the_kernels_can() -> Result<()> {
     Ok(())
 }
 
-/// (x·w'ᵀ − mean·Σw')/σ + b' is norm(x)·wᵀ + b but for the rounding of w' to bf16.
-#[test]
-fn a_norm_is_folded_into_the_weights_after_it() -> Result<()> {
-    let mut rng = rng();
-    let norm = random_norm(&mut rng, &Device::Cpu)?;
-    let Norm::Layer { weight, bias, .. } = &norm else {
-        candle_core::bail!("expected LayerNorm")
-    };
-    for has_bias in [true, false] {
-        let mut layer = random_linear(&mut rng, 40, C, &Device::Cpu)?;
-        if !has_bias {
-            layer.bias = None;
+/// Where the kernel reads element (row, column) of a matrix of a layer: qkv, out, up or down.
+fn place(matrix: usize, row: usize, column: usize) -> usize {
+    let panel = column / 64;
+    let (tile, r) = match matrix {
+        0 => (row / 64 * 6 + panel, row % 64),
+        2 => (144 + row / 64 * 6 + panel, row % 64),
+        _ => {
+            // Of 4 neighbouring channels, which are sums of one lane, two are in tile m, rows r and r + 8, and two in m + 3.
+            let (group, quarter, lane) = (row / 128, row / 32 % 4, row / 4 % 8);
+            let (second, half) = (row / 2 % 2, row % 2);
+            let first = if matrix == 1 { 108 } else { 288 };
+            (
+                first + panel * 6 + group + 3 * second,
+                16 * quarter + 8 * half + lane,
+            )
         }
-        let (w, gain, shift) = (f64(layer.weight.tensor())?, f64(weight)?, f64(bias)?);
-        let folded = Normed::new(&norm, &layer)?;
-        // The products of two bf16 are exact in f32, so they are rounded once.
-        let once = w.broadcast_mul(&gain)?.to_dtype(DType::F32)?;
-        let once = once.to_dtype(DType::BF16)?;
-        assert_eq!(host(&folded.w)?, host(&once)?);
+    };
+    tile * 4096 + r * 64 + ((column % 64 / 8) ^ (r % 8)) * 8 + column % 8
+}
 
-        let own = f64(&folded.w)?;
-        let zeros = Tensor::zeros(40, DType::F64, &Device::Cpu)?;
-        let b = layer.bias.as_ref().map_or(Ok(zeros), f64)?;
-        let constant = (w.broadcast_mul(&shift)?.sum(1)? + &b)?;
-        let expected = Tensor::stack(&[&own.sum(1)?, &constant], 1)?;
-        let expected = expected.flatten_all()?.to_vec1()?;
-        let expected = Expected::of_order_one(expected);
-        assert_close("constants", &folded.constants, &expected, 1e-5)?;
-
-        let x = f64(&affine_bf16(&mut rng, &[9, C], (2., 1.))?)?;
-        let exact = normalised(&x)?
-            .broadcast_mul(&gain)?
-            .broadcast_add(&shift)?;
-        let exact = exact.matmul(&w.t()?)?.broadcast_add(&b)?;
-        let mean = x.mean_keepdim(1)?;
-        let variance = x.broadcast_sub(&mean)?.sqr()?.mean_keepdim(1)?;
-        let constants = f64(&folded.constants)?;
-        let part = |i| constants.narrow(1, i, 1)?.t();
-        let y = (x.matmul(&own.t()?)? - mean.matmul(&part(0)?)?)?;
-        let y = y.broadcast_div(&(variance + folded.eps)?.sqrt()?)?;
-        let y = y
-            .broadcast_add(&part(1)?)?
-            .flatten_all()?
-            .to_vec1::<f64>()?;
-        let off = relative_error(&y, exact.flatten_all()?.to_vec1::<f64>()?);
-        assert!(off < 0.004, "{off}");
+#[test]
+fn the_tiles_have_every_weight_where_the_kernel_reads_it() -> Result<()> {
+    let layers = model(&mut rng(), BLOCKS, &Device::Cpu)?;
+    let x = Tensor::zeros((1, TOKENS, C), DType::BF16, &Device::Cpu)?;
+    let Weights { tiles, kv, .. } =
+        prepare(&pass(&x, &layers, &Prepared::new()))?.expect("weights");
+    assert_eq!(tiles.dims(), [BLOCKS, LAYER_TILES, 64, 64]);
+    for (l, layer) in layers.iter().enumerate() {
+        let tiles = host(&tiles.get(l)?)?;
+        let mut read = vec![false; tiles.len()];
+        let matrices = [&layer.qkv, &layer.out, &layer.up, &layer.down];
+        for (m, linear) in matrices.into_iter().enumerate() {
+            let w = linear.weight.tensor();
+            let columns = w.dim(1)?;
+            for (i, w) in host(w)?.into_iter().enumerate() {
+                let at = place(m, i / columns, i % columns);
+                assert!(tiles[at] == w && !read[at], "layer {l}, {m}: {i}");
+                read[at] = true;
+            }
+        }
+        assert!(read.iter().all(|read| *read), "all of the tiles");
     }
+    // 7 clusters of 32 tokens, k and v of all channels, three layers.
+    assert_eq!(kv.dims(), [3 * 7 * 32 * 2 * C / 2]);
+    assert!(kv.to_vec1::<u32>()?.iter().all(|x| *x == u32::MAX));
     Ok(())
 }
 
 #[test]
-fn moments_equal_the_oracle() -> Result<()> {
-    let mut rng = rng();
-    for device in devices() {
-        if on_cpu(&device) || !Facts::of(&device)?.at_least((9, 0)) {
-            continue; // the pass is a GPU's
-        }
-        for (rows, columns, mean) in [(1, 32, 0.), (5, 96, 100.), (TOKENS, C, 1.)] {
-            let x = affine_bf16(&mut rng, &[rows, columns], (mean, 1.))?.to_device(&device)?;
-            let (mut values, mut scales) = (vec![], vec![]);
-            for part in host(&x)?.chunks(PART) {
-                let sum: f64 = part.iter().sum();
-                let square = |x: &f64| (x - sum / PART as f64).powi(2);
-                values.extend([sum, part.iter().map(square).sum()]);
-                scales.extend([PART as f64 * (1. + mean), 1. + mean]);
-            }
-            let expected = Expected { values, scales };
-            let found = poisoned(|| moments(&x))?;
-            assert_eq!(found.dims(), [rows, columns / PART, 2]);
-            assert_close(&format!("{device:?}"), &found, &expected, 1e-4)?;
-        }
+fn the_vectors_are_those_of_the_layers() -> Result<()> {
+    let mut layers = model(&mut rng(), BLOCKS, &Device::Cpu)?;
+    layers[1].up.bias = None;
+    let x = Tensor::zeros((1, TOKENS, C), DType::BF16, &Device::Cpu)?;
+    let Weights { vectors, .. } = prepare(&pass(&x, &layers, &Prepared::new()))?.expect("weights");
+    for (l, layer) in layers.iter().enumerate() {
+        let bias = |of: &Linear, n| of.bias.as_ref().map_or(Ok(vec![0.; n]), host);
+        let norm = |of: &Norm| match of {
+            Norm::Layer { weight, bias, .. } => Ok([host(weight)?, host(bias)?].concat()),
+            Norm::Rms { .. } => candle_core::bail!("expected LayerNorm"),
+        };
+        let expected = [
+            bias(&layer.qkv, 3 * C)?,
+            bias(&layer.out, C)?,
+            norm(&layer.norm_after)?,
+            bias(&layer.up, F)?,
+            bias(&layer.down, C)?,
+            norm(&layer.norm_before)?,
+        ];
+        assert_eq!(host(&vectors.get(l)?)?, expected.concat(), "layer {l}");
     }
     Ok(())
 }

@@ -122,6 +122,27 @@ pub(super) fn execute(launch: &Launch) -> Result<()> {
     Ok(())
 }
 
+/// See [`Launch::clusters_at_once`].
+pub(super) fn clusters_at_once(launch: &Launch) -> Result<usize> {
+    use sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED as LARGE;
+    let device = device(launch)?;
+    let stream = device.cuda_stream();
+    stream.context().bind_to_thread().w()?;
+    let function = load(stream.context(), launch)?.function;
+    function.set_attribute(LARGE, 1).w()?;
+    let count = function.occupancy_max_active_clusters(config(launch), &stream);
+    Ok(count.w()? as usize)
+}
+
+fn config(launch: &Launch) -> LaunchConfig {
+    let [grid, block] = [launch.grid, launch.block].map(|[x, y, z]| (x, y, z));
+    LaunchConfig {
+        grid_dim: grid,
+        block_dim: block,
+        shared_mem_bytes: launch.smem,
+    }
+}
+
 /// Queues a launch that waits for all before it.
 fn in_order(
     launch: &Launch,
@@ -139,16 +160,10 @@ fn in_order(
             Value::Struct(x) => builder.arg(&**x),
         };
     }
-    let [grid, block] = [launch.grid, launch.block].map(|[x, y, z]| (x, y, z));
-    let config = LaunchConfig {
-        grid_dim: grid,
-        block_dim: block,
-        shared_mem_bytes: launch.smem,
-    };
     // SAFETY: every address is that of a live tensor of this device, kept alive by `launch` until the launch is queued
     // and by the stream-ordered allocator until the kernel has run. That the arguments are the entry's and that the kernel
     // stays inside its tensors is what `Launch::run` asks of its caller, and `Launch::launch` of this crate.
-    unsafe { builder.launch(config) }.w()?;
+    unsafe { builder.launch(config(launch)) }.w()?;
     Ok(())
 }
 

@@ -1,78 +1,108 @@
-//! Level 5: the blocks of `s16` in bf16 on Hopper as one chain of launches that overlap.
-//!
-//! A block is five launches: `encoder_qkv`, `encoder_attention`, `encoder_out`, `encoder_up` and `encoder_down`. One more
-//! before the first block, `encoder_moments`, is in place of the launch before, which did not write the moments of x.
+//! Level 5: all blocks of `s16` in bf16 on Hopper in one launch of `pass.cu`.
 
-mod attention;
-mod matmul;
-mod moments;
 mod prepared;
+mod stream;
 
-pub(super) use moments::{PART, moments};
 #[cfg(test)]
-pub(super) use prepared::{Normed, prepare};
+pub(super) use prepared::{LAYER_TILES, Weights, prepare};
 
 use candle_core::{DType, Result, Tensor};
 use operands::EncoderPass;
-use prepared::Block;
 
 use crate::dispatch::{Facts, Feature};
-use crate::launch::{chained, is_aligned};
+use crate::launch::{Launch, Module, is_aligned, module};
 use crate::output;
 use crate::without::Idea;
+
+static MODULE: Module = module!("encoder_pass/level5/pass", sm_90a);
 
 /// Name of the pass in traces.
 const KERNEL: &str = "encoder_pass_level5";
 
-/// TOKENS, C, F and D of `encoder.cuh`, and the heads.
+/// TOKENS, C, F, D and HEADS of `encoder.cuh`.
 pub(super) const TOKENS: usize = 197;
 pub(super) const C: usize = 384;
 pub(super) const F: usize = 1536;
 const D: usize = 64;
 pub(super) const HEADS: usize = C / D;
 
+/// CLUSTERS, RANKS, THREADS and `Shared::BYTES` of `encoder.cuh`.
+const CLUSTERS: usize = 7;
+const RANKS: usize = 12;
+const THREADS: usize = 416;
+const SMEM: usize = 230_928;
+
 /// All blocks of a vision transformer: x (1, T, C) → (1, T, C).
 ///
-/// `None` where the ops must compute it: on other devices than a GPU of compute capability 9.0, in other sizes than those
-/// of `s16` at batch 1, for other weights than contiguous ones in bf16, and if one of the two ideas is left out.
+/// `None` where the ops must compute it: on other devices than a GPU of compute capability 9.0 with room for all clusters at
+/// once, on another stream of it than the first that asked, in other sizes than those of `s16` at batch 1, for other weights
+/// than contiguous ones in bf16, for a number of blocks that is no multiple of three, and if one of the two ideas is left out.
 ///
 /// # Errors
 /// If a launch fails, or memory is exhausted.
 pub fn encoder_pass(pass: &EncoderPass) -> Result<Option<Tensor>> {
+    let (x, device) = (pass.x, pass.x.device());
     let is_left_out = Idea::EncoderPass.is_left_out() || Idea::Wgmma.is_left_out();
-    if is_left_out || !can(Facts::of(pass.x.device())?, pass.x) {
+    if is_left_out || !can(Facts::of(device)?, x) {
         return Ok(None);
     }
-    let Some(blocks) = prepared::of(pass)? else {
+    let Some(weights) = prepared::of(pass)? else {
         return Ok(None);
     };
+    if !stream::may_launch(device) {
+        return Ok(None);
+    }
     let _span = trace::span(KERNEL);
-    // No launch of the chain writes a weight: all are prepared.
-    chained(|| run(pass.x, blocks)).map(Some)
+    let y = output::tensor(x.dims(), DType::BF16, device)?;
+    launch(x, weights, &y).launch()?;
+    Ok(Some(y))
 }
 
-/// Whether the kernels can read x.
+/// Whether the kernel can read x.
 pub(super) fn can(facts: &Facts, x: &Tensor) -> bool {
     let fits = x.dtype() == DType::BF16 && x.dims() == [1, TOKENS, C];
     let hopper = facts.has(Feature::Wgmma) && !facts.simulated;
     fits && hopper && x.is_contiguous() && is_aligned(&[x])
 }
 
-/// Blocks write over what the blocks before have left, so that all of it stays in the L2 cache.
-fn run(x: &Tensor, blocks: &[Block]) -> Result<Tensor> {
-    let bf16 = |columns| output::tensor((1, TOKENS, columns), DType::BF16, x.device());
-    let (qkv, attended, hidden) = (bf16(3 * C)?, bf16(C)?, bf16(F)?);
-    let [between, after] = [bf16(C)?, bf16(C)?];
-    let of_between = output::tensor((TOKENS, C / PART, 2), DType::F32, x.device())?;
-    let moments = moments(&x.reshape((TOKENS, C))?)?; // of the first x, then of `after`
-    let mut x = x;
-    for block in blocks {
-        matmul::qkv(x, &moments, &block.qkv, &qkv)?;
-        attention::launch(&qkv, &attended)?;
-        matmul::out(&attended, &block.out, x, (&between, &of_between))?;
-        matmul::up(&between, &of_between, &block.up, &hidden)?;
-        matmul::down(&hidden, &block.down, &between, (&after, &moments))?;
-        x = &after;
+fn launch<'a>(x: &'a Tensor, weights: &'a prepared::Weights, y: &'a Tensor) -> Launch<'a> {
+    Launch::new(&MODULE, "encoder_pass_bf16_level5")
+        .grid(CLUSTERS * RANKS, 1, 1)
+        .block(THREADS, 1, 1)
+        .smem(SMEM)
+        .constant(&weights.tiles)
+        .constant(&weights.vectors)
+        .read(x)
+        .write(y)
+        .update(&weights.kv)
+        .u32(weights.layers)
+        .f32(weights.eps)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{KernelFile, directive};
+
+    #[test]
+    fn sizes_are_those_of_the_kernel() {
+        let file = KernelFile::read("encoder_pass/level5/pass", "sm_90a");
+        for (name, value) in [
+            ("TOKENS", TOKENS),
+            ("C", C),
+            ("F", F),
+            ("HEADS", HEADS),
+            ("D", D),
+            ("CLUSTERS", CLUSTERS),
+            ("RANKS", RANKS),
+            ("THREADS", THREADS),
+        ] {
+            assert_eq!(file.constant(name), value, "{name}");
+        }
+        let entry = "encoder_pass_bf16_level5";
+        assert_eq!(file.max_threads(entry), THREADS);
+        let text = MODULE.texts()[0];
+        assert_eq!(directive(text, entry, ".reqnctapercluster"), RANKS);
+        assert!(file.has_line(&format!("static_assert(Shared::BYTES == {SMEM});")));
     }
-    Ok(x.clone())
 }

@@ -1,80 +1,93 @@
-//! The weights as the kernels read them, made once per model, on its device.
+//! The weights as `pass.cu` reads them, and its buffers for k and v, made once per model, on its device.
 
 use candle_core::{DType, Result, Tensor};
-use operands::{EncoderPass, Linear, Norm};
+use half::bf16;
+use operands::{EncoderBlock, EncoderPass, Linear, Norm};
 
-use super::{C, F, HEADS};
+use super::{C, CLUSTERS, D, F, HEADS};
 use crate::cuda_graph::is_recording;
 use crate::launch::is_aligned;
 
-/// A layer that reads norm(x) = (x − mean)/σ ⊙ gain + bias. Its kernel computes (x·w'ᵀ − mean·Σw')/σ + b' for it.
+/// `LAYER_TILES` of `encoder.cuh`, and the rows and columns of a tile.
+pub const LAYER_TILES: usize = (3 * C + C + F + F) / SIDE * (C / SIDE);
+const SIDE: usize = 64;
+
+/// KV_LAYERS of `encoder.cuh`: layers that have a buffer each.
+const KV_LAYERS: usize = 3;
+
+/// Bytes of a buffer: k and v of 32 tokens for each cluster and head.
+const KV_BYTES: usize = HEADS * CLUSTERS * 2 * 32 * D * 2;
+
+/// All layers' weights.
 #[derive(Debug)]
-pub struct Normed {
-    /// w' = w ⊙ gain (N, C), in bf16.
-    pub w: Tensor,
-    /// Σw' and b' = Σ w ⊙ bias + b of each row: (N, 2), in f32.
-    pub constants: Tensor,
-    /// Inside σ.
+pub struct Weights {
+    /// (layers, LAYER_TILES, 64, 64) in bf16, in the order of shared memory.
+    pub tiles: Tensor,
+    /// (layers, 4992) in f32: `Vectors` of `encoder.cuh`.
+    pub vectors: Tensor,
+    /// k and v while a pass runs: all bits are 1 before the first. Launches of one stream share it; those of another
+    /// [are refused](super::stream).
+    pub kv: Tensor,
+    pub layers: usize,
+    /// That of all norms.
     pub eps: f64,
 }
 
-/// A layer as it was loaded.
-#[derive(Debug)]
-pub struct Plain {
-    /// (N, K), in bf16.
-    pub w: Tensor,
-    /// (N), in f32: zeros if there is none.
-    pub b: Tensor,
-}
+/// Kept by a model: its weights, or `None` if the kernel cannot compute with them.
+struct Prepared(Option<Weights>);
 
-/// A block's layers, in order.
-#[derive(Debug)]
-pub struct Block {
-    pub qkv: Normed,
-    pub out: Plain,
-    pub up: Normed,
-    pub down: Plain,
-}
-
-/// Kept by a model: its blocks, or `None` if the kernels cannot read its weights.
-struct Prepared(Option<Vec<Block>>);
-
-/// The blocks of the model, made at first use, not while launches are being recorded: a replay would make them again.
-pub fn of<'a>(pass: &EncoderPass<'a>) -> Result<Option<&'a [Block]>> {
+/// The weights of the model, made at first use, not while launches are being recorded: a replay would make them again.
+pub fn of<'a>(pass: &EncoderPass<'a>) -> Result<Option<&'a Weights>> {
     let prepared = match pass.prepared.get() {
         Some(prepared) => prepared,
         None if is_recording() => return Ok(None),
         None => {
-            let made = Prepared(prepare(pass)?);
-            pass.prepared.get_or_init(|| Box::new(made))
+            let mut made = prepare(pass)?;
+            if let Some(weights) = &made {
+                // Clusters that wait for each other must run at the same time.
+                let launch = super::launch(pass.x, weights, pass.x);
+                if launch.clusters_at_once()? < CLUSTERS {
+                    made = None;
+                }
+            }
+            pass.prepared.get_or_init(|| Box::new(Prepared(made)))
         }
     };
     let prepared = prepared.downcast_ref::<Prepared>();
-    Ok(prepared.and_then(|Prepared(blocks)| blocks.as_deref()))
+    Ok(prepared.and_then(|Prepared(weights)| weights.as_ref()))
 }
 
-/// The blocks, or `None` if there are none or a weight is not as the kernels expect it.
-pub fn prepare(pass: &EncoderPass) -> Result<Option<Vec<Block>>> {
+/// The weights, or `None` if there are none or one is not as the kernel expects it.
+pub fn prepare(pass: &EncoderPass) -> Result<Option<Weights>> {
+    let layers = pass.blocks.len();
+    let Some(Norm::Layer { eps, .. }) = pass.blocks.first().map(|block| block.norm_before) else {
+        return Ok(None);
+    };
     let fits = pass.blocks.iter().all(|block| {
         is_layer(block.qkv, 3 * C, C)
             && is_layer(block.out, C, C)
             && is_layer(block.up, F, C)
             && is_layer(block.down, C, F)
-            && is_layer_norm(block.norm_before)
-            && is_layer_norm(block.norm_after)
+            && is_layer_norm(block.norm_before, *eps)
+            && is_layer_norm(block.norm_after, *eps)
     });
-    if !fits || pass.blocks.is_empty() || pass.num_heads != HEADS {
+    if !fits || !layers.is_multiple_of(KV_LAYERS) || pass.num_heads != HEADS {
         return Ok(None);
     }
-    let blocks = pass.blocks.iter().map(|block| {
-        Ok(Block {
-            qkv: Normed::new(block.norm_before, block.qkv)?,
-            out: Plain::new(block.out)?,
-            up: Normed::new(block.norm_after, block.up)?,
-            down: Plain::new(block.down)?,
-        })
-    });
-    blocks.collect::<Result<_>>().map(Some)
+    let mut tiles = Vec::with_capacity(layers * LAYER_TILES * SIDE * SIDE);
+    let mut vectors = vec![];
+    for block in &pass.blocks {
+        add_tiles(block, &mut tiles)?;
+        vectors.push(vectors_of(block)?);
+    }
+    let device = pass.x.device();
+    Ok(Some(Weights {
+        tiles: Tensor::from_vec(tiles, (layers, LAYER_TILES, SIDE, SIDE), device)?,
+        vectors: Tensor::stack(&vectors, 0)?,
+        kv: Tensor::full(u32::MAX, KV_LAYERS * KV_BYTES / 4, device)?,
+        layers,
+        eps: *eps,
+    }))
 }
 
 /// A weight that stays as it is, in bf16.
@@ -88,44 +101,81 @@ fn is_layer(Linear { weight, bias }: &Linear, n: usize, k: usize) -> bool {
     fits && bias.as_ref().is_none_or(|b| b.dims() == [n] && is_fixed(b))
 }
 
-fn is_layer_norm(norm: &Norm) -> bool {
+fn is_layer_norm(norm: &Norm, expected: f64) -> bool {
     match norm {
-        Norm::Layer { weight, bias, .. } => [weight, bias]
-            .iter()
-            .all(|x| x.dims() == [C] && is_fixed(x)),
+        Norm::Layer { weight, bias, eps } => {
+            let mut both = [weight, bias].into_iter();
+            *eps == expected && both.all(|x| x.dims() == [C] && is_fixed(x))
+        }
         Norm::Rms { .. } => false,
     }
 }
 
-fn f32(x: &Tensor) -> Result<Tensor> {
-    x.to_dtype(DType::F32)
-}
-
-impl Normed {
-    /// The norm is RMSNorm without a bias, or LayerNorm.
-    pub fn new(norm: &Norm, layer: &Linear) -> Result<Self> {
-        let (gain, bias, eps) = match norm {
-            Norm::Layer { weight, bias, eps } => (weight, bias, *eps),
-            Norm::Rms { .. } => candle_core::bail!("encoder_pass_level5: expected LayerNorm"),
-        };
-        let loaded = f32(layer.weight.tensor())?;
-        let w = loaded.broadcast_mul(&f32(gain)?)?.to_dtype(DType::BF16)?;
-        let mut constant = loaded.broadcast_mul(&f32(bias)?)?.sum(1)?;
-        if let Some(b) = &layer.bias {
-            constant = (constant + f32(b)?)?;
+/// LAYER_TILES of a block, in the order of `encoder.cuh`: q, k and v by rows, the projection by heads, the MLP's first matrix
+/// by rows, and its second by slices of K.
+fn add_tiles(block: &EncoderBlock, to: &mut Vec<bf16>) -> Result<()> {
+    const SIDES: usize = C / SIDE;
+    for layer in [block.qkv, block.out, block.up, block.down] {
+        let w = layer.weight.tensor();
+        let (rows, columns) = w.dims2()?;
+        let w = w.flatten_all()?.to_vec1::<bf16>()?;
+        if rows > C {
+            for tile in 0..rows / SIDE {
+                for panel in 0..SIDES {
+                    add_tile(&w, columns, panel, |r| SIDE * tile + r, to);
+                }
+            }
+        } else {
+            for panel in 0..columns / SIDE {
+                for tile in 0..SIDES {
+                    add_tile(&w, columns, panel, |r| channel(tile, r), to);
+                }
+            }
         }
-        let constants = Tensor::stack(&[f32(&w)?.sum(1)?, constant], 1)?;
-        Ok(Self { w, constants, eps })
+    }
+    Ok(())
+}
+
+/// The channel at row r of a tile of a matrix whose result is added to x. A lane of `wgmma` has rows r and r + 8 of tiles m and
+/// m + 3: four neighbours.
+fn channel(tile: usize, r: usize) -> usize {
+    let four = tile % 3 * 32 + r / 16 * 8 + r % 8;
+    4 * four + 2 * (tile / 3) + r % 16 / 8
+}
+
+/// A tile in the order in which `wgmma` reads it: 8 columns at a time, swizzled within a row.
+fn add_tile(
+    w: &[bf16],
+    columns: usize,
+    panel: usize,
+    row: impl Fn(usize) -> usize,
+    to: &mut Vec<bf16>,
+) {
+    for r in 0..SIDE {
+        let w = &w[row(r) * columns + panel * SIDE..][..SIDE];
+        for chunk in 0..SIDE / 8 {
+            to.extend_from_slice(&w[8 * (chunk ^ (r % 8))..][..8]);
+        }
     }
 }
 
-impl Plain {
-    pub fn new(Linear { weight, bias }: &Linear) -> Result<Self> {
-        let w = weight.tensor().clone();
-        let b = match bias {
-            Some(b) => f32(b)?,
-            None => Tensor::zeros(w.dim(0)?, DType::F32, w.device())?,
-        };
-        Ok(Self { w, b })
-    }
+/// `Vectors` of `encoder.cuh`; a bias that a layer lacks is 0.
+fn vectors_of(block: &EncoderBlock) -> Result<Tensor> {
+    let norm = |norm: &Norm| match norm {
+        Norm::Layer { weight, bias, .. } => Tensor::cat(&[weight, bias], 0),
+        Norm::Rms { .. } => candle_core::bail!("encoder_pass_level5: expected LayerNorm"),
+    };
+    let bias = |Linear { weight, bias }: &Linear| match bias {
+        Some(bias) => Ok(bias.clone()),
+        None => weight.tensor().narrow(1, 0, 1)?.squeeze(1)?.zeros_like(),
+    };
+    let all = [
+        bias(block.qkv)?,
+        bias(block.out)?,
+        norm(block.norm_after)?,
+        bias(block.up)?,
+        bias(block.down)?,
+        norm(block.norm_before)?,
+    ];
+    Tensor::cat(&all, 0)?.to_dtype(DType::F32)
 }
