@@ -209,7 +209,7 @@ fn a_pass_is_as_close_to_the_oracle_as_its_ops() -> Result<()> {
 }
 
 /// Passes that follow each other share their buffers of k and v. Each x gives the same bits as alone, in any order: with two
-/// models in turn, without waiting in between, and after an x with NaN, of which no result is a number.
+/// models in turn, without waiting in between, and after an x with NaN, whose result is all NaN.
 #[test]
 #[cfg_attr(
     not(feature = "cuda"),
@@ -442,7 +442,7 @@ fn place(matrix: usize, row: usize, column: usize) -> usize {
         0 => (row / 64 * 6 + panel, row % 64),
         2 => (144 + row / 64 * 6 + panel, row % 64),
         _ => {
-            // Of 4 neighbouring channels, which are sums of one lane, two are in tile m, rows r and r + 8, and two in m + 3.
+            // A lane sums 4 neighbouring channels: rows r and r + 8 of tile m, then of tile m + 3.
             let (group, quarter, lane) = (row / 128, row / 32 % 4, row / 4 % 8);
             let (second, half) = (row / 2 % 2, row % 2);
             let first = if matrix == 1 { 108 } else { 288 };

@@ -54,7 +54,7 @@ struct Shared {
 static_assert(Shared::BYTES == 230928);
 static_assert(Shared::BYTES <= 227 * 1024 && Shared::NORMED % 1024 == 0 && Shared::HIDDEN % 1024 == 0);
 
-// What a thread knows of its place. Block r of a cluster has head r / 2: k, or v if it is the second, of all ROWS, and the
+// The place of a thread. Block r of a cluster has head r / 2: k, or v if it is the second, of all ROWS, and the
 // attention of the first or second 16 of them.
 struct Block {
   unsigned base; // of shared memory

@@ -1,5 +1,6 @@
 //! Level 5: all blocks of `s16` in bf16 on Hopper in one launch of `pass.cu`.
 
+mod pass;
 mod prepared;
 mod stream;
 
@@ -10,11 +11,9 @@ use candle_core::{DType, Result, Tensor};
 use operands::EncoderPass;
 
 use crate::dispatch::{Facts, Feature};
-use crate::launch::{Launch, Module, is_aligned, module};
+use crate::launch::is_aligned;
 use crate::output;
 use crate::without::Idea;
-
-static MODULE: Module = module!("encoder_pass/level5/pass", sm_90a);
 
 /// Name of the pass in traces.
 const KERNEL: &str = "encoder_pass_level5";
@@ -25,12 +24,6 @@ pub(super) const C: usize = 384;
 pub(super) const F: usize = 1536;
 const D: usize = 64;
 pub(super) const HEADS: usize = C / D;
-
-/// CLUSTERS, RANKS, THREADS and `Shared::BYTES` of `encoder.cuh`.
-const CLUSTERS: usize = 7;
-const RANKS: usize = 12;
-const THREADS: usize = 416;
-const SMEM: usize = 230_928;
 
 /// All blocks of a vision transformer: x (1, T, C) → (1, T, C).
 ///
@@ -54,7 +47,7 @@ pub fn encoder_pass(pass: &EncoderPass) -> Result<Option<Tensor>> {
     }
     let _span = trace::span(KERNEL);
     let y = output::tensor(x.dims(), DType::BF16, device)?;
-    launch(x, weights, &y).launch()?;
+    pass::launch(x, weights, &y).launch()?;
     Ok(Some(y))
 }
 
@@ -63,46 +56,4 @@ pub(super) fn can(facts: &Facts, x: &Tensor) -> bool {
     let fits = x.dtype() == DType::BF16 && x.dims() == [1, TOKENS, C];
     let hopper = facts.has(Feature::Wgmma) && !facts.simulated;
     fits && hopper && x.is_contiguous() && is_aligned(&[x])
-}
-
-fn launch<'a>(x: &'a Tensor, weights: &'a prepared::Weights, y: &'a Tensor) -> Launch<'a> {
-    Launch::new(&MODULE, "encoder_pass_bf16_level5")
-        .grid(CLUSTERS * RANKS, 1, 1)
-        .block(THREADS, 1, 1)
-        .smem(SMEM)
-        .constant(&weights.tiles)
-        .constant(&weights.vectors)
-        .read(x)
-        .write(y)
-        .update(&weights.kv)
-        .u32(weights.layers)
-        .f32(weights.eps)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::{KernelFile, directive};
-
-    #[test]
-    fn sizes_are_those_of_the_kernel() {
-        let file = KernelFile::read("encoder_pass/level5/pass", "sm_90a");
-        for (name, value) in [
-            ("TOKENS", TOKENS),
-            ("C", C),
-            ("F", F),
-            ("HEADS", HEADS),
-            ("D", D),
-            ("CLUSTERS", CLUSTERS),
-            ("RANKS", RANKS),
-            ("THREADS", THREADS),
-        ] {
-            assert_eq!(file.constant(name), value, "{name}");
-        }
-        let entry = "encoder_pass_bf16_level5";
-        assert_eq!(file.max_threads(entry), THREADS);
-        let text = MODULE.texts()[0];
-        assert_eq!(directive(text, entry, ".reqnctapercluster"), RANKS);
-        assert!(file.has_line(&format!("static_assert(Shared::BYTES == {SMEM});")));
-    }
 }

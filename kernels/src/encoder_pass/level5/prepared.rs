@@ -4,7 +4,8 @@ use candle_core::{DType, Result, Tensor};
 use half::bf16;
 use operands::{EncoderBlock, EncoderPass, Linear, Norm};
 
-use super::{C, CLUSTERS, D, F, HEADS};
+use super::pass::{CLUSTERS, has_room};
+use super::{C, D, F, HEADS};
 use crate::cuda_graph::is_recording;
 use crate::launch::is_aligned;
 
@@ -44,11 +45,11 @@ pub fn of<'a>(pass: &EncoderPass<'a>) -> Result<Option<&'a Weights>> {
         None => {
             let mut made = prepare(pass)?;
             if let Some(weights) = &made {
-                // Clusters that wait for each other must run at the same time.
-                let launch = super::launch(pass.x, weights, pass.x);
-                if launch.clusters_at_once()? < CLUSTERS {
+                if !has_room(pass.x, weights)? {
                     made = None;
                 }
+                // The buffers are filled for another host thread, too, whose stream may be another one.
+                pass.x.device().synchronize()?;
             }
             pass.prepared.get_or_init(|| Box::new(Prepared(made)))
         }
@@ -143,7 +144,7 @@ fn channel(tile: usize, r: usize) -> usize {
     4 * four + 2 * (tile / 3) + r % 16 / 8
 }
 
-/// A tile in the order in which `wgmma` reads it: 8 columns at a time, swizzled within a row.
+/// A tile as `wgmma` reads it: 8 columns at a time, swizzled within a row.
 fn add_tile(
     w: &[bf16],
     columns: usize,
