@@ -128,3 +128,28 @@ fn a_launch_ends_with_its_first_endless_block() {
         assert!(finding.what.contains(said), "{finding}");
     }
 }
+
+/// As with two swapped pointers, where a value of one tensor is the number of the loop's steps.
+#[test]
+fn a_launch_with_a_finding_ends_early_if_it_may_not_go_on() {
+    let text = text("forever: st.global.u32 [%out+1048576], %b; bra forever;");
+    let kernel = Module::parse(&text).unwrap().kernel("kernel").unwrap();
+    let mut buffers = [Buffer::u32s("out", &[0; 1 + 64 * BLOCKS as usize])];
+    let dim = Dim {
+        grid: [BLOCKS, 1, 1],
+        block: [64, 1, 1],
+        smem: 0,
+    };
+    let mut found = |faulty_fuel| {
+        let options = Options {
+            launch_fuel: 400_000,
+            faulty_fuel,
+            ..Options::default()
+        };
+        let report = kernel.launch(dim, &mut buffers, &[Arg::Buffer(0)], &options);
+        let findings = report.unwrap().findings;
+        findings.iter().map(|f| f.class).collect::<Vec<Class>>()
+    };
+    assert_eq!(found(10_000), [Class::OutOfBounds]);
+    assert_eq!(found(u64::MAX), [Class::OutOfBounds, Class::Endless]);
+}

@@ -60,12 +60,21 @@ pub fn defect(folder: &str, file: &str, reports: &[Report]) -> Option<String> {
     let (report, first) = found.next()?;
     let path: PathBuf = [folder, file].iter().collect();
     let text = std::fs::read_to_string(path).unwrap_or_default();
-    let first = with_names(&first.to_string(), &report.entry, &text);
+    let first = with_smem(with_names(&first.to_string(), &report.entry, &text));
     let more = match found.count() {
         0 => String::new(),
         n => format!(" (and {n} more findings)"),
     };
     Some(format!("{file}: {first}{more}"))
+}
+
+/// A text about an access outside of shared memory, with what makes it larger.
+pub fn with_smem(text: String) -> String {
+    if text.contains(" of shared memory, which has ") {
+        text + " (`.smem(BYTES)` at the launch adds dynamic shared memory)"
+    } else {
+        text
+    }
 }
 
 /// A text about a kernel in CUDA C++, with the names of its signature in `cuda` in place of `ENTRY_param_0`, as the compiler
@@ -109,6 +118,15 @@ fn parameters<'t>(entry: &str, cuda: &'t str) -> Vec<&'t str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_fault_in_shared_memory_says_how_to_have_more() {
+        let found = "reads byte 0 of shared memory, which has 0 bytes";
+        let expected = format!("{found} (`.smem(BYTES)` at the launch adds dynamic shared memory)");
+        assert_eq!(with_smem(found.into()), expected);
+        let other = "reads byte 8 of x, which has 8 bytes";
+        assert_eq!(with_smem(other.into()), other);
+    }
 
     #[test]
     fn parameters_of_cuda_have_the_names_of_the_signature() {

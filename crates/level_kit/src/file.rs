@@ -74,6 +74,7 @@ impl KernelFile {
             count: 0,
             reads: vec![],
             writes: vec![],
+            grid: [1; 3],
             launch: Launch::new(module, entry),
         })
     }
@@ -130,6 +131,7 @@ pub struct KernelLaunch<'a> {
     /// Tensors on a CPU that the kernel reads, and the numbers of their arguments.
     reads: Vec<(usize, &'a Tensor)>,
     writes: Vec<&'a Tensor>,
+    grid: [usize; 3],
     launch: Launch<'a>,
 }
 
@@ -145,12 +147,19 @@ macro_rules! sizes {
 
 impl<'a> KernelLaunch<'a> {
     sizes! {
-        /// Sets the blocks along x, y, z.
-        grid(x: usize, y: usize, z: usize)
         /// Sets the threads per block along x, y, z.
         block(x: usize, y: usize, z: usize)
         /// Sets the dynamic shared memory per block in bytes.
         smem(bytes: usize)
+    }
+
+    /// Sets the blocks along x, y, z.
+    pub fn grid(self, x: usize, y: usize, z: usize) -> Self {
+        Self {
+            grid: [x, y, z],
+            launch: self.launch.grid(x, y, z),
+            ..self
+        }
     }
 
     /// The same launch with one more argument.
@@ -212,7 +221,8 @@ impl<'a> KernelLaunch<'a> {
         }
     }
 
-    /// Runs the kernel: on a GPU if the tensors are there, otherwise in the simulator. Does nothing for a grid without blocks.
+    /// Runs the kernel: on a GPU if the tensors are there, otherwise in the simulator. A grid without blocks is
+    /// an error, unless the tensors that the kernel writes are empty: then nothing runs.
     ///
     /// # Errors
     /// Those of [`Launch::run`] at the line of the launch, `src/ops.rs:50: …`, with a store into a tensor that was passed with
@@ -232,10 +242,18 @@ impl<'a> KernelLaunch<'a> {
             device,
             reads,
             writes,
+            grid,
             launch,
             ..
         } = self;
         let places = [begun, Location::caller()].map(|place| below(folder, place));
+        if grid.contains(&0) && writes.iter().any(|y| y.elem_count() > 0) {
+            let [x, y, z] = grid;
+            return Err(Error::Msg(format!(
+                "{}: {file}: grid ({x}, {y}, {z}) has no blocks, so nothing is written: expected at least one (`div_ceil` rounds up)",
+                places[1]
+            )));
+        }
         let on_host = device.is_none_or(|device| device.is_cpu());
         let run = || {
             let before = only_read(&reads, &writes);
@@ -257,7 +275,12 @@ impl<'a> KernelLaunch<'a> {
         if !is_noted() {
             SIMULATED.get_or_init(|| file);
         }
-        let (ran, reports) = simulated(Options::default(), run);
+        // The first finding is the error.
+        let options = Options {
+            faulty_fuel: 20_000,
+            ..Options::default()
+        };
+        let (ran, reports) = simulated(options, run);
         if let Some(line) = defect(folder, file, &reports) {
             return Err(Error::Msg(line));
         }
@@ -331,6 +354,27 @@ mod tests {
         // SAFETY: the same.
         unsafe { launch.read(&x).write(&x).u32(3).run()? };
         assert_eq!(x.to_vec1::<f32>()?, [0., 2., 4.]);
+        Ok(())
+    }
+
+    #[test]
+    fn a_grid_without_blocks_writes_only_what_is_empty() -> Result<()> {
+        let run = |n: usize| {
+            let (x, y) = (x(n)?, Tensor::zeros(n, DType::F32, &Device::Cpu)?);
+            let launch = DOUBLE.launch("double_f32")?.grid(n / 32, 1, 1);
+            // SAFETY: x, y and n are the entry's parameters, and it stays inside x and y.
+            unsafe { launch.read(&x).write(&y).u32(n).run() }
+        };
+        run(0)?;
+        run(32)?;
+        let error = run(7)
+            .err()
+            .map_or(String::new(), |error| error.to_string());
+        let expected = "tests/double.ptx: grid (0, 1, 1) has no blocks, so nothing is written: expected at least one (`div_ceil` rounds up)";
+        assert!(
+            error.ends_with(expected) && error.contains("file.rs:"),
+            "{error}"
+        );
         Ok(())
     }
 

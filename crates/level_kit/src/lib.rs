@@ -12,7 +12,7 @@ mod fault;
 mod file;
 mod twin;
 
-pub use fault::with_names;
+pub use fault::{with_names, with_smem};
 pub use file::{Compile, KernelFile, KernelLaunch, set_compiler, simulated_file};
 pub use kernels::launch::{is_simulated, on_cpu};
 pub use kernels::output::tensor as output;

@@ -29,6 +29,8 @@ pub struct Grid<'a> {
     pub addresses: Vec<u64>,
     /// Instructions executed by all blocks so far.
     pub spent: AtomicU64,
+    /// Those of the blocks that have a finding.
+    pub spent_faulty: AtomicU64,
     /// Whether a block ran out of fuel, which stops the others.
     pub halted: AtomicBool,
     /// Recorder of accesses, if other launches may be in flight at the same time.
@@ -175,6 +177,9 @@ impl<'a> Block<'a> {
             self.endless(w, "the launch", self.grid.options.launch_fuel);
         } else if self.grid.halted.load(Relaxed) {
             self.stop();
+        } else if !self.findings.is_empty() && self.is_faulty_for_long(spent) {
+            self.grid.halted.store(true, Relaxed);
+            self.stop();
         } else if self
             .grid
             .options
@@ -185,6 +190,12 @@ impl<'a> Block<'a> {
         } else if self.fuel <= until {
             self.take_turns(w);
         }
+    }
+
+    /// Whether blocks with a finding have run as long as they may, with `spent` more instructions of this one.
+    fn is_faulty_for_long(&self, spent: u64) -> bool {
+        let before = self.grid.spent_faulty.fetch_add(spent, Relaxed);
+        before.saturating_add(spent) > self.grid.options.faulty_fuel
     }
 
     /// Runs fragment `i` until it splits, waits, returns or its turn ends.

@@ -83,6 +83,9 @@ pub struct Options {
     pub fuel: u64,
     /// Maximum warp instructions of all blocks together.
     pub launch_fuel: u64,
+    /// Maximum warp instructions of the blocks that have a finding, after which the launch ends without another one; no
+    /// limit by default.
+    pub faulty_fuel: u64,
     /// Maximum bytes of memory: copies of the buffers, plus registers, local and shared memory of the blocks
     /// that run in parallel. Shadow memory is extra: at most 12 times the accessed pages of 512 bytes.
     pub memory: u64,
@@ -110,6 +113,7 @@ impl Default for Options {
         Self {
             fuel: 100_000_000,
             launch_fuel: 10_000_000_000,
+            faulty_fuel: u64::MAX,
             memory: 4 << 30,
             until: None,
             schedule: Schedule::default(),
@@ -215,6 +219,7 @@ fn prepare<'a>(
         addresses: kernel.global_addresses.iter().map(address).collect(),
         options: options.clone(),
         spent: AtomicU64::new(0),
+        spent_faulty: AtomicU64::new(0),
         halted: AtomicBool::new(false),
         recorder: launched.records.then(Recorder::default),
     }

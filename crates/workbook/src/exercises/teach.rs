@@ -52,7 +52,11 @@ pub fn handout(
         let ids = ids.join(", ");
         data::println!("{ids}: a pass will show no counters to compare with. For {first}: {bad}");
     }
-    data::println!("{to}: {count} exercises without their solutions{and}");
+    let exercises = match count {
+        1 => "exercise without its solution",
+        _ => "exercises without their solutions",
+    };
+    data::println!("{to}: {count} {exercises}{and}");
     Ok(true)
 }
 

@@ -2,6 +2,7 @@
 
 mod again;
 mod left;
+mod words;
 
 use candle_core::{DType, Device, Result, Tensor};
 use kernels::cost::Cost;

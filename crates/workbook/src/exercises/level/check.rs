@@ -185,21 +185,21 @@ impl<'l> Checker<'l> {
         Ok(Counted::unrepeated(last, found.trim_end()))
     }
 
-    /// The line about the first fault in what a child wrote, which has one outcome per call.
+    /// The line about the first fault in what a child wrote, which has one outcome per call, up to one that fails.
     fn fault(&self, method: &str, ran: &[Ran], seed: u64) -> Result<Option<String>> {
-        let calls = child::all().len();
-        if ran.len() != calls {
-            let what = format!("expected {calls} calls, found {}", ran.len());
-            return Ok(Some(self.at(method, &what)));
-        }
         if let Some(what) = ran.iter().find_map(Ran::made_up) {
             let what = format!("expected {what}, found others");
             return Ok(Some(self.at(method, &what)));
         }
-        for (i, ran) in ran.iter().enumerate() {
+        let calls = child::all().len();
+        for (i, ran) in ran.iter().enumerate().take(calls) {
             if let Some(line) = self.wrong(method, ran, seed, i)? {
                 return Ok(Some(line));
             }
+        }
+        if ran.len() != calls {
+            let what = format!("expected {calls} calls, found {}", ran.len());
+            return Ok(Some(self.at(method, &what)));
         }
         let kernels = entries(ran).len();
         let what = format!("expected at most {MOST} kernels, found {kernels}");
@@ -338,7 +338,9 @@ impl<'l> Checker<'l> {
     fn wrong(&self, method: &str, ran: &Ran, seed: u64, index: usize) -> Result<Option<String>> {
         let (dtype, sizes, _) = child::all()[index];
         if let Some(found) = ran.findings.first() {
-            return Ok(Some(self.in_kernel(method, found)));
+            let call = child::draw(method, seed, index)?;
+            let line = self.in_kernel(method, found);
+            return Ok(Some(format!("{line} ({})", call.words(sizes, dtype))));
         }
         if let Some(error) = &ran.error {
             let is_placed = error.starts_with("kernels/") || error.starts_with("src/");
@@ -350,14 +352,7 @@ impl<'l> Checker<'l> {
             }));
         }
         let call = child::draw(method, seed, index)?;
-        let what = format!(
-            "{} {}, C = {}, N = {}, {}",
-            sizes.rows,
-            if sizes.rows == 1 { "row" } else { "rows" },
-            sizes.c,
-            sizes.n,
-            dtype.as_str()
-        );
+        let what = call.words(sizes, dtype);
         let found = match compared(&call, &ran.outputs, dtype)? {
             None => compared(&child::second(&call, seed, index)?, &ran.on_cpu, dtype)?,
             found => found,
@@ -367,7 +362,7 @@ impl<'l> Checker<'l> {
             if ran.entries.is_empty() {
                 line
             } else {
-                let why = "found NaN, as in an element that no thread wrote";
+                let why = "found NaN (either no thread wrote this element, or one stored NaN)";
                 line.replace("found NaN", why)
             }
         };
@@ -387,6 +382,7 @@ impl<'l> Checker<'l> {
             None => found.what.clone(),
         };
         let what = self.kernels.with_names(&one_line(&what), &found.entry);
+        let what = level_kit::with_smem(what);
         one_line(&format!("{}: {method}: {what}", self.place(found)))
     }
 

@@ -165,6 +165,8 @@ pub fn options() -> Options {
     Options {
         fuel: FUEL,
         launch_fuel: 20 * FUEL,
+        // A wrong address may be the end of a long loop: the finding must not wait for the time limit.
+        faulty_fuel: 20_000,
         ..Options::default()
     }
 }
@@ -239,14 +241,20 @@ pub fn first_line(error: &candle_core::Error) -> String {
     said.lines().next().unwrap_or_default().to_owned()
 }
 
-/// Calls `method` of the level `name` as [`all`] lists it, and writes what happened to `out`.
+/// Calls `method` of the level `name` as [`all`] lists it, up to the first call that fails, and writes what happened to `out`.
 pub fn run(name: &Name, method: &str, seed: u64, out: &Path) -> Result<bool> {
     let ops = name.find("NAME")?;
-    let ran = (0..all().len()).map(|i| {
+    let mut ran = vec![];
+    for i in 0..all().len() {
         let call = draw(method, seed, i)?;
-        twice(&call, &second(&call, seed, i)?, &ops)
-    });
-    let ran = ran.collect::<Result<Vec<Ran>>>()?;
+        let one = twice(&call, &second(&call, seed, i)?, &ops)?;
+        let is_faulty = one.error.is_some() || !one.findings.is_empty();
+        ran.push(one);
+        // The check tells the first fault.
+        if is_faulty {
+            break;
+        }
+    }
     data::save_as(out, &serde_json::to_vec(&ran)?)?;
     Ok(true)
 }

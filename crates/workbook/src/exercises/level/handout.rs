@@ -60,7 +60,7 @@ fn list(milestones: &Milestones, hints: bool) -> String {
             );
         }
         if hints {
-            text.push('\n');
+            text += "\nHints:\n\n";
             for (i, hint) in (1..).zip(&method.hints) {
                 text += &format!("{i}. {hint}\n");
             }
