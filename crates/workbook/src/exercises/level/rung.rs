@@ -314,8 +314,8 @@ impl Rung {
     }
 
     /// The next milestone among those that are not reached and can be measured here. First come the result and the steps of
-    /// `methods`, on which the learner works, and results that are wrong; then the traffic of replaced methods that launch
-    /// kernels; then the steps of other methods, in the order of the chapter's plan; then all others.
+    /// `methods`, on which the learner works, and results that are wrong; then the steps of other methods, in the order of
+    /// the chapter's plan; then all others.
     pub fn next<'m>(&'m self, progress: &Progress, methods: &[&str]) -> Option<Milestone<'m>> {
         next(&self.milestones, progress, methods, &self.replaced())
     }
@@ -346,16 +346,12 @@ fn next<'m>(
 ) -> Option<Milestone<'m>> {
     let order = |m: &Milestone| {
         let (is_worked_on, is_begun) = (methods.contains(&m.method), replaced.contains(m.method));
-        // On a CPU, a kernel has no time that could come first.
-        let faster = progress.get(&format!("{} faster1", m.method));
-        let is_kernel = faster.is_some_and(|state| state.needs_gpu);
         let turn = match (m.kind, is_worked_on) {
             ("correct" | "steps", true) => 0,
             ("correct", false) => 1,
-            ("traffic", _) if is_begun && is_kernel => 2,
-            ("steps", false) => 3,
-            (_, true) => 4,
-            (_, false) => 5,
+            ("steps", false) => 2,
+            (_, true) => 3,
+            (_, false) => 4,
         };
         (turn, !is_begun, milestones.place(m.method))
     };
@@ -410,27 +406,6 @@ mod tests {
             next(&wrong, &["linear"], &[]),
             Some("attention correct".into())
         );
-        Ok(())
-    }
-
-    #[test]
-    fn the_traffic_of_a_replaced_kernel_comes_before_the_plan() -> Result<()> {
-        let milestones = Milestones::read()?;
-        let mut now = progress(&["norm_gelu steps"]);
-        let next = |now: &Progress, methods: &[&str], replaced: &[&str]| {
-            let replaced = replaced.iter().copied().collect();
-            next(&milestones, now, methods, &replaced).map(|m| m.key())
-        };
-        let (plan, traffic) = (Some("norm_qkv steps"), Some("norm_gelu traffic"));
-        assert_eq!(next(&now, &[], &["norm_gelu"]).as_deref(), plan);
-        now.insert("norm_gelu faster1".into(), milestones::needs_gpu());
-        for worked_on in [&[][..], &["norm_gelu"]] {
-            assert_eq!(next(&now, worked_on, &["norm_gelu"]).as_deref(), traffic);
-        }
-        assert_eq!(next(&now, &[], &[]).as_deref(), plan, "not replaced");
-        now.remove("attention correct");
-        let wrong = next(&now, &["norm_gelu"], &["norm_gelu"]);
-        assert_eq!(wrong.as_deref(), Some("attention correct"));
         Ok(())
     }
 
