@@ -37,6 +37,7 @@ pub mod matmul;
 pub mod next_token;
 pub mod output;
 pub mod patch_embed;
+mod prepared;
 pub mod rms_norm;
 pub mod rope;
 pub mod segment_mean;

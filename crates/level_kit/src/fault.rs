@@ -68,7 +68,7 @@ pub fn defect(folder: &str, file: &str, reports: &[Report]) -> Option<String> {
     Some(format!("{file}: {first}{more}"))
 }
 
-/// A text about an access outside of shared memory, with what makes it larger.
+/// Adds to a finding about an access outside of shared memory how a launch gets more of it.
 pub fn with_smem(text: String) -> String {
     if text.contains(" of shared memory, which has ") {
         text + " (`.smem(BYTES)` at the launch adds dynamic shared memory)"

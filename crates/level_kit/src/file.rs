@@ -10,6 +10,10 @@ use simt::Options;
 
 use crate::fault::{below, defect, of_file};
 
+/// Warp instructions of blocks with a finding after which a launch ends. A wrong address may be the end of a long loop, and the
+/// finding must not wait for a time limit.
+pub const FAULTY_FUEL: u64 = 20_000;
+
 /// Compiles the CUDA text of a file to PTX; the error is one line with file and line.
 pub type Compile = fn(&Path, &str) -> std::result::Result<String, String>;
 
@@ -277,7 +281,7 @@ impl<'a> KernelLaunch<'a> {
         }
         // The first finding is the error.
         let options = Options {
-            faulty_fuel: 20_000,
+            faulty_fuel: FAULTY_FUEL,
             ..Options::default()
         };
         let (ran, reports) = simulated(options, run);

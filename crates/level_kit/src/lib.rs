@@ -13,7 +13,7 @@ mod file;
 mod twin;
 
 pub use fault::{with_names, with_smem};
-pub use file::{Compile, KernelFile, KernelLaunch, set_compiler, simulated_file};
+pub use file::{Compile, FAULTY_FUEL, KernelFile, KernelLaunch, set_compiler, simulated_file};
 pub use kernels::launch::{is_simulated, on_cpu};
 pub use kernels::output::tensor as output;
 pub use twin::{map_rows, values};

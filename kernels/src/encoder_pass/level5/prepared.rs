@@ -6,8 +6,8 @@ use operands::{EncoderBlock, EncoderPass, Linear, Norm};
 
 use super::pass::{CLUSTERS, has_room};
 use super::{C, D, F, HEADS};
-use crate::cuda_graph::is_recording;
 use crate::launch::is_aligned;
+use crate::prepared::prepared;
 
 /// `LAYER_TILES` of `encoder.cuh`, and the rows and columns of a tile.
 pub const LAYER_TILES: usize = (3 * C + C + F + F) / SIDE * (C / SIDE);
@@ -34,28 +34,17 @@ pub struct Weights {
     pub eps: f64,
 }
 
-/// Kept by a model: its weights, or `None` if the kernel cannot compute with them.
-struct Prepared(Option<Weights>);
-
-/// The weights of the model, made at first use, not while launches are being recorded: a replay would make them again.
+/// The weights that the model keeps, if the kernel can compute with them.
 pub fn of<'a>(pass: &EncoderPass<'a>) -> Result<Option<&'a Weights>> {
-    let prepared = match pass.prepared.get() {
-        Some(prepared) => prepared,
-        None if is_recording() => return Ok(None),
-        None => {
-            let mut made = prepare(pass)?;
-            if let Some(weights) = &made {
-                if !has_room(pass.x, weights)? {
-                    made = None;
-                }
-                // The buffers are filled for another host thread, too, whose stream may be another one.
-                pass.x.device().synchronize()?;
-            }
-            pass.prepared.get_or_init(|| Box::new(Prepared(made)))
-        }
-    };
-    let prepared = prepared.downcast_ref::<Prepared>();
-    Ok(prepared.and_then(|Prepared(weights)| weights.as_ref()))
+    prepared(pass.prepared, || {
+        let Some(weights) = prepare(pass)? else {
+            return Ok(None);
+        };
+        let has_room = has_room(pass.x, &weights)?;
+        // The buffers are filled for another host thread, too, whose stream may be another one.
+        pass.x.device().synchronize()?;
+        Ok(has_room.then_some(weights))
+    })
 }
 
 /// The weights, or `None` if there are none or one is not as the kernel expects it.

@@ -10,7 +10,7 @@ use half::f16;
 use operands::GraphPass;
 
 use super::{CHANNELS, FEATURES, HEADS, Layer, Operands};
-use crate::cuda_graph::is_recording;
+use crate::prepared::prepared;
 
 /// Sizes in `f32.cuh`: warpgroups, and tiles of a layer for each of them.
 pub const GROUPS: usize = 4;
@@ -36,21 +36,9 @@ pub struct Weights {
     pub edge_fragments: Tensor,
 }
 
-/// Kept by a model: its weights, or `None` if the kernel cannot compute with them.
-struct Prepared(Option<Weights>);
-
-/// The weights of the model, made at first use, not while launches are being recorded: a replay would make them again.
+/// The weights that the model keeps, if the kernel can compute with them.
 pub fn of<'a>(pass: &GraphPass<'a>) -> Result<Option<&'a Weights>> {
-    let prepared = match pass.prepared.get() {
-        Some(prepared) => prepared,
-        None if is_recording() => return Ok(None),
-        None => {
-            let made = Prepared(prepare(pass)?);
-            pass.prepared.get_or_init(|| Box::new(made))
-        }
-    };
-    let prepared = prepared.downcast_ref::<Prepared>();
-    Ok(prepared.and_then(|Prepared(weights)| weights.as_ref()))
+    prepared(pass.prepared, || prepare(pass))
 }
 
 /// The weights, or `None` if they are trained, not as the kernel expects them, or too large.

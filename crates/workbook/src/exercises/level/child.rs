@@ -165,8 +165,7 @@ pub fn options() -> Options {
     Options {
         fuel: FUEL,
         launch_fuel: 20 * FUEL,
-        // A wrong address may be the end of a long loop: the finding must not wait for the time limit.
-        faulty_fuel: 20_000,
+        faulty_fuel: level_kit::FAULTY_FUEL,
         ..Options::default()
     }
 }
