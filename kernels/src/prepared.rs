@@ -7,7 +7,7 @@ use candle_core::Result;
 
 use crate::cuda_graph::is_recording;
 
-/// What `make` has made for the model that keeps `place`: at first use, but not while launches are being recorded, because a
+/// Makes a weight once for the model that keeps `place`: at first use, but not while launches are being recorded, because a
 /// replay would make it again. `None` then, and if the kernel cannot compute with the model's weights.
 ///
 /// # Errors
