@@ -144,6 +144,9 @@ def joined(launches, readings):
 
 
 def write(path, head, launches):
+    """Readings of zero are left out; one that ncu could not read is `null`."""
+    for launch in launches:
+        launch["read"] = {name: value for name, value in launch["read"].items() if value != 0}
     text = json.dumps(head, indent=1)[:-2] + ',\n "launches": [\n'
     path.write_text(text + ",\n".join(json.dumps(launch, ensure_ascii=False, separators=(",", ":")) for launch in launches) + "\n]}\n")
     print(f"{path}: {len(launches)} launches")

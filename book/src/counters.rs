@@ -87,6 +87,7 @@ struct Reading {
     entry: String,
     grid: [u32; 3],
     block: [u32; 3],
+    /// Those of zero are left out.
     read: BTreeMap<String, u64>,
 }
 
@@ -126,7 +127,7 @@ impl Table {
             let metric = readings.metrics.get(key).context(key)?;
             text += &format!("| {label}<br>`{metric}` |");
             for (reading, report) in &counted {
-                let read = reading.read.get(key).context(key)?;
+                let read = reading.read.get(key).unwrap_or(&0);
                 let simulated = simulated(&report.total).map_or("–".into(), |n| n.to_string());
                 text += &format!(" {read} | {simulated} |");
             }
