@@ -148,7 +148,10 @@ impl Difference {
 fn counters_are_those_of_an_h200() {
     let read: Value = serde_json::from_str(READ).unwrap();
     for counter in COUNTERS {
-        assert!(read["metrics"][counter].is_string(), "{counter} was not read");
+        assert!(
+            read["metrics"][counter].is_string(),
+            "{counter} was not read"
+        );
     }
     let mut readings: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
     for reading in read["launches"].as_array().unwrap() {

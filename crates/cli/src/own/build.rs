@@ -100,6 +100,10 @@ pub fn build(artifacts: &Artifacts, levels: &[OwnLevel]) -> Result<Result<Built,
     fs::create_dir_all(&folder).with_context(|| format!("{}", folder.display()))?;
     // `watch` and another command may compile the same level after a save.
     let _lock = Lock::within(&folder, LONGEST)?;
+    if folder.parent() == Some(&artifacts.folder()) {
+        remove_orphans(&artifacts.folder());
+        data::save_as(folder.join(LEVELS), paths(levels)?.as_bytes())?;
+    }
     let mut stamp = artifacts.stamp(&USABLE)?;
     for level in levels {
         match library(artifacts, level, &folder)? {
@@ -128,6 +132,8 @@ pub fn build(artifacts: &Artifacts, levels: &[OwnLevel]) -> Result<Result<Built,
     let main = folder.join("main.rs");
     data::save_as(&main, text.as_bytes())?;
     let mut command = rustc(artifacts, "program", &["cli", host])?;
+    // With the debug information of the libraries, the file would have 120 MB in place of 75.
+    command.args(["-C", "strip=debuginfo"]);
     for name in &names {
         command
             .arg("--extern")
@@ -190,12 +196,32 @@ fn build_folder(artifacts: &Artifacts, levels: &[OwnLevel]) -> Result<PathBuf> {
 fn key(levels: &[OwnLevel]) -> Result<String> {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
+    paths(levels)?.hash(&mut hasher);
+    Ok(format!("{:016x}", hasher.finish()))
+}
+
+/// File of a build folder that lists the crates.
+const LEVELS: &str = "levels";
+
+/// The crates' folders, one per line.
+fn paths(levels: &[OwnLevel]) -> Result<String> {
+    let mut paths = String::new();
     for level in levels {
         let path = level.folder().canonicalize();
-        path.with_context(|| level.folder().display().to_string())?
-            .hash(&mut hasher);
+        let path = path.with_context(|| level.folder().display().to_string())?;
+        paths += &format!("{}\n", path.display());
     }
-    Ok(format!("{:016x}", hasher.finish()))
+    Ok(paths)
+}
+
+/// Removes build folders in `all` with a crate that is gone: each takes about 100 MB. A folder that cannot be removed stays.
+fn remove_orphans(all: &Path) {
+    for entry in fs::read_dir(all).into_iter().flatten().flatten() {
+        let listed = fs::read_to_string(entry.path().join(LEVELS)).unwrap_or_default();
+        if listed.lines().any(|level| !Path::new(level).exists()) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 fn rlib(folder: &Path, name: &str) -> PathBuf {
@@ -327,6 +353,38 @@ fn rustc(artifacts: &Artifacts, name: &str, crates: &[&str]) -> Result<Command> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn builds_of_crates_that_are_gone_are_removed() -> Result<()> {
+        let folder = tempfile::tempdir()?;
+        let level = folder.path().join("mine");
+        let all = folder.path().join("own");
+        let listed = level.display().to_string();
+        for (name, text) in [
+            ("one", &*listed),
+            ("two", &format!("/\n{listed}\n")),
+            ("three", "/\n"),
+        ] {
+            fs::create_dir_all(all.join(name))?;
+            fs::write(all.join(name).join(LEVELS), text)?;
+        }
+        fs::create_dir_all(all.join("begun"))?;
+        let left = || -> Result<Vec<_>> {
+            let names: Result<Vec<_>, _> = fs::read_dir(&all)?
+                .map(|entry| Ok::<_, std::io::Error>(entry?.file_name()))
+                .collect();
+            let mut names = names?;
+            names.sort();
+            Ok(names)
+        };
+        fs::create_dir(&level)?;
+        remove_orphans(&all);
+        assert_eq!(left()?, ["begun", "one", "three", "two"]);
+        fs::remove_dir(&level)?;
+        remove_orphans(&all);
+        assert_eq!(left()?, ["begun", "three"]);
+        Ok(())
+    }
 
     #[test]
     fn a_file_that_is_saved_while_rustc_runs_is_noticed() -> Result<()> {
