@@ -69,6 +69,44 @@ __device__ __forceinline__ void mbarrier_wait(unsigned barrier, unsigned parity)
   } while (!over);
 }
 
+// As mbarrier_wait, for bytes that other blocks of the cluster send with store_async.
+__device__ __forceinline__ void mbarrier_wait_cluster(unsigned barrier, unsigned parity) {
+  unsigned over;
+  do {
+    asm volatile("{\n\t.reg .pred over;\n\t"
+                 "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 over, [%1], %2;\n\t"
+                 "selp.b32 %0, 1, 0, over;\n\t}"
+                 : "=r"(over)
+                 : "r"(barrier), "r"(parity)
+                 : "memory");
+  } while (!over);
+}
+
+// This address in the block of this rank.
+__device__ __forceinline__ unsigned map_rank(unsigned address, unsigned rank) {
+  unsigned there;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
+  return there;
+}
+
+// Writes 16 bytes to the address `there` of a block of the cluster; they complete on that block's mbarrier, so that who waits
+// there needs no barrier of the cluster, at which all would wait for all. Both addresses are those of map_rank.
+__device__ __forceinline__ void store_async(unsigned there, uint4 x, unsigned barrier) {
+  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(there),
+               "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w), "r"(barrier)
+               : "memory");
+}
+
+// A barrier of N threads of the block, whole warps; id 0 is __syncthreads. barrier_arrive does not wait.
+template <int N>
+__device__ __forceinline__ void barrier_sync(unsigned id) {
+  asm volatile("bar.sync %0, %1;" ::"r"(id), "n"(N) : "memory");
+}
+template <int N>
+__device__ __forceinline__ void barrier_arrive(unsigned id) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(id), "n"(N) : "memory");
+}
+
 // Starts to copy a box of a matrix, whose first element is (row, column), to shared memory, zeros where there
 // is no matrix; its bytes complete on a barrier. One thread starts it, TMA does it.
 __device__ __forceinline__ void tma_load(unsigned to, const TensorMap *map, unsigned row, unsigned column,

@@ -165,10 +165,10 @@ struct Consumer {
 
   // The consumers take turns on the tensor cores, by barriers 3 and 4 of the block's 16.
   __device__ __forceinline__ void take_turn() const {
-    if (Tile::TURNS) asm volatile("bar.sync %0, 256;" ::"r"(3 + group) : "memory");
+    if (Tile::TURNS) barrier_sync<256>(3 + group);
   }
   __device__ __forceinline__ void give_turn() const {
-    if (Tile::TURNS) asm volatile("bar.arrive %0, 256;" ::"r"(4 - group) : "memory");
+    if (Tile::TURNS) barrier_arrive<256>(4 - group);
   }
 
   // Starts o += p·v of tile n.
@@ -181,7 +181,7 @@ struct Consumer {
   // producer may fill that stage again.
   __device__ __forceinline__ void write(State<Tile> &state, const TensorMap *y, const WorkTile<Tile> &work,
                                         unsigned first, unsigned q, unsigned q_stage) const {
-    asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
+    barrier_sync<128>(1 + group);
     unsigned out = q + 16 * 128 * warp;
     state.store(out);
     fence_proxy_async();

@@ -25,19 +25,11 @@ struct Sums {
   float *x_out, *parts_out;
 };
 
-// ANCHOR: send
-// Writes 16 bytes to the place of `to` in the block of this rank. They complete on its mbarrier, so that who waits there
-// needs no barrier of the cluster, at which all would wait for all.
+// Writes 16 bytes to the place of `to` in the block of this rank.
 __device__ __forceinline__ void send(float *to, unsigned rank, float4 v, unsigned barrier) {
-  asm volatile("{ .reg .b32 there, barrier;\n"
-               "  mapa.shared::cluster.u32 there, %0, %2;\n"
-               "  mapa.shared::cluster.u32 barrier, %1, %2;\n"
-               "  st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [there], {%3, %4, %5, %6}, [barrier]; }" ::"r"(
-                   shared_address(to)),
-               "r"(barrier), "r"(rank), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w)
-               : "memory");
+  const uint4 bits = {__float_as_uint(v.x), __float_as_uint(v.y), __float_as_uint(v.z), __float_as_uint(v.w)};
+  store_async(map_rank(shared_address(to), rank), bits, map_rank(barrier, rank));
 }
-// ANCHOR_END: send
 
 // One thread makes a barrier for one phase, in which `bytes` come from the blocks of the cluster.
 __device__ __forceinline__ void expect(unsigned barrier, unsigned bytes) {
@@ -47,16 +39,8 @@ __device__ __forceinline__ void expect(unsigned barrier, unsigned bytes) {
 
 // Waits until they are there, and can be read.
 __device__ __forceinline__ void await(unsigned barrier) {
-  unsigned over;
   __syncwarp();
-  do {
-    asm volatile("{ .reg .pred over;\n"
-                 "  mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 over, [%1], 0;\n"
-                 "  selp.b32 %0, 1, 0, over; }"
-                 : "=r"(over)
-                 : "r"(barrier)
-                 : "memory");
-  } while (!over);
+  mbarrier_wait_cluster(barrier, 0);
 }
 
 // The elements of 16 bytes in f32. One instruction per element also in PTX, where a move for each would be a tenth of the text.

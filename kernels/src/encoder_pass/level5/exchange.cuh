@@ -1,43 +1,10 @@
 // How the blocks of encoder_pass exchange what they compute: rows of a cluster through shared memory, k and v of all clusters
 // through global memory.
 //
-// st.async writes 16 bytes to the shared memory of a block and completes 16 bytes of a barrier there. Only the threads that
-// need the bytes wait for them, and there is no barrier of the whole cluster.
+// Only the threads that need bytes of another block wait for them (store_async), and there is no barrier of the whole cluster.
 #pragma once
 
 #include "encoder_pass/level5/encoder.cuh"
-
-// As mbarrier_wait, for bytes that other blocks send.
-__device__ __forceinline__ void mbarrier_wait_cluster(unsigned barrier, unsigned parity) {
-  unsigned over;
-  do {
-    asm volatile("{\n\t.reg .pred over;\n\t"
-                 "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 over, [%1], %2;\n\t"
-                 "selp.b32 %0, 1, 0, over;\n\t}"
-                 : "=r"(over)
-                 : "r"(barrier), "r"(parity)
-                 : "memory");
-  } while (!over);
-}
-
-// This address in the block of this rank.
-__device__ __forceinline__ unsigned map_rank(unsigned address, unsigned rank) {
-  unsigned there;
-  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
-  return there;
-}
-
-__device__ __forceinline__ void send(unsigned there, unsigned barrier, uint4 x) {
-  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%2, %3, %4, %5}, [%1];" ::"r"(there),
-               "r"(barrier), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w)
-               : "memory");
-}
-
-// A barrier of N threads of the block; id 0 is __syncthreads.
-template <int N>
-__device__ __forceinline__ void barrier_sync(int id) {
-  asm volatile("bar.sync %0, %1;" ::"r"(id), "n"(N) : "memory");
-}
 
 __device__ __forceinline__ unsigned transpose_matrix(unsigned m) {
   unsigned t;

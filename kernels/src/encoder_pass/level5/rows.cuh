@@ -79,7 +79,7 @@ struct Rows {
 #pragma unroll
     for (int r = 0; r < RANKS; r++) { // each block begins elsewhere, and ends with itself
       rank = rank + 1 == RANKS ? 0 : rank + 1;
-      send(map_rank(to, rank), map_rank(at.base + Shared::NORMED_HERE, rank), row);
+      store_async(map_rank(to, rank), row, map_rank(at.base + Shared::NORMED_HERE, rank));
     }
   }
 
@@ -114,6 +114,6 @@ __device__ __forceinline__ void send_sums(const Block &at, const float (&acc)[2]
     const uint4 sums = make_uint4(pack_bf16(acc[0][j][0], acc[0][j][1]), pack_bf16(acc[0][j][2], acc[0][j][3]),
                                   pack_bf16(acc[1][j][0], acc[1][j][1]), pack_bf16(acc[1][j][2], acc[1][j][3]));
     const unsigned to = at.base + Shared::SUMS + (slot * RANKS + part) * Shared::SUMS_PART + chunk * 16;
-    send(map_rank(to, owner), map_rank(at.base + Shared::SUMS_HERE, owner), sums);
+    store_async(map_rank(to, owner), sums, map_rank(at.base + Shared::SUMS_HERE, owner));
   }
 }

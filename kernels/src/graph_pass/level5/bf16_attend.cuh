@@ -149,7 +149,7 @@ __device__ __forceinline__ void attend(const Block &at, const unsigned char *vec
   const bf16 *norm_b = reinterpret_cast<const bf16 *>(vectors + Vectors::NORM2_B) + head * HEAD_DIM + 8 * p;
   float weight[8], bias[8];
   load16(norm_w, weight), load16(norm_b, bias);
-  asm volatile("bar.sync %0, 128;" ::"r"(1 + at.group) : "memory"); // the warps that have heads of the same nodes
+  barrier_sync<128>(1 + at.group); // the warps that have heads of the same nodes
   const float2 norm = read_moments(moments, eps);
 #pragma unroll
   for (int i = 0; i < 8; i++) y[i] = (y[i] - norm.x) * (norm.y * weight[i]) + bias[i];

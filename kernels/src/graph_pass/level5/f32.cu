@@ -116,12 +116,12 @@ __device__ __forceinline__ void reduce(Block &at) {
     for (int j = 0; j < 4; j++)
       part[128 * j] = make_float4(at.sum(big, small, j, 0), at.sum(big, small, j, 1), at.sum(big, small, j, 2),
                                   at.sum(big, small, j, 3));
-    group_arrive(7 + half, 256);
+    barrier_arrive<256>(7 + half);
     return;
   }
   const float *bias = at.vectors() + Vectors::DOWN_B + 64 * half;
   const float scale = at.vectors()[Vectors::DOWN_SCALE], b[2] = {bias[at.channel(0)], bias[at.channel(1)]};
-  group_barrier(7 + half, 256);
+  barrier_sync<256>(7 + half);
 #pragma unroll
   for (int j = 0; j < 4; j++) {
     float4 other = part[128 * j];
@@ -215,7 +215,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) graph_pass_f32_level5(c
     __syncwarp();
     mbarrier_wait(at.base + Shared::VECTORS_FULL + 8, l % 2);
     expand(at);
-    group_barrier(5 + at.group / 2, 256); // groups that read each other's channels
+    barrier_sync<256>(5 + at.group / 2); // groups that read each other's channels
     at_end.load(params, 4 * at.group + at.warp, at.lane); // used after the last layer
     reduce(at);
     __syncthreads();

@@ -59,14 +59,6 @@ static_assert(sizeof(Params) == 136);
 // The chunk of 16 bytes that has chunk c of edge e. Edges e and e + 4 lie in different halves of the banks.
 __device__ __forceinline__ constexpr unsigned edge_chunk(unsigned e, unsigned c) { return (4 * e + c) ^ (e / 4 % 2 * 4); }
 
-// Warps that share a barrier wait for each other, or arrive without waiting.
-__device__ __forceinline__ void group_barrier(unsigned id, unsigned threads) {
-  asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
-}
-__device__ __forceinline__ void group_arrive(unsigned id, unsigned threads) {
-  asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
-}
-
 // Loads that stay where they are, long before their use.
 __device__ __forceinline__ float4 load4_early(const float *p) {
   float4 x;
@@ -124,7 +116,7 @@ struct Block : Place {
   }
   // Once the warpgroup has read the tile in slot `used`, requests another one in its place.
   __device__ __forceinline__ void release(unsigned used) {
-    group_barrier(1 + group, 128);
+    barrier_sync<128>(1 + group);
     if (left > 0) {
       if (warp == 0 && lane == 0) request(used);
       __syncwarp();

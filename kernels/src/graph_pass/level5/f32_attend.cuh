@@ -151,7 +151,7 @@ __device__ __forceinline__ void attend(const Block &at, const float4 (&fragment)
   float2 *moments = reinterpret_cast<float2 *>(at.shared + Shared::MOMENTS) + node * HEADS;
   write_moments(moments + head, l, y, sum);
   const float *norm_w = at.vectors() + Vectors::NORM2_W + channel, *norm_b = at.vectors() + Vectors::NORM2_B + channel;
-  group_barrier(1 + at.group, 128); // the warps that have heads of the same nodes
+  barrier_sync<128>(1 + at.group); // the warps that have heads of the same nodes
   const float2 norm = read_moments(moments, eps);
   unsigned high[4], low[4];
 #pragma unroll

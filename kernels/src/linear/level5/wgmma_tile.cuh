@@ -201,10 +201,10 @@ __device__ __forceinline__ void consume(const TensorMap *y, const Added &added,
 #pragma unroll 1
   for (; tile < scheduler.tiles; tile += 2 * scheduler.stride, i += 2) {
     float acc[2][Tile::BN / 8][4] = {};
-    if (i > 0) asm volatile("bar.sync %0, 256;" ::"r"(turn_of(group)) : "memory");
+    if (i > 0) barrier_sync<256>(turn_of(group));
     multiply_tile<Tile>(acc, i * scheduler.steps, scheduler.steps, base, [&] {
       bool is_last = tile + scheduler.stride >= scheduler.tiles;
-      if (!is_last) asm volatile("bar.arrive %0, 256;" ::"r"(turn_of(1 - group)) : "memory");
+      if (!is_last) barrier_arrive<256>(turn_of(1 - group));
     });
     write_tile<Tile, Epilogue>(acc, added, y, scheduler.row(tile) + 16 * warp, scheduler.column(tile), out);
   }
