@@ -32,7 +32,7 @@ pub(super) const MAX_EDGES: usize = 448;
 pub(super) const THREADS: usize = 512;
 
 /// Logits (G, classes); see [the formula](super). `None` where the kernels cannot: without a Hopper, for other dtypes or
-/// sizes, larger graphs, and edges between two graphs. In f32 also without layers, for [weights](prepared) that are trained
+/// sizes, larger graphs, and edges between two graphs. In f32 also without layers, for weights that are trained
 /// or too large, and without the idea `tf32x3`, which is about all of f32 on tensor cores.
 ///
 /// # Errors
