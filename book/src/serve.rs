@@ -66,7 +66,7 @@ fn runtime() -> std::io::Result<Runtime> {
 fn listen(runtime: &Runtime, bind: &str, port: u16) -> Result<TcpListener> {
     let bound = runtime.block_on(TcpListener::bind((bind, port)));
     bound.map_err(|error| {
-        anyhow!("{bind}:{port}: expected a free address, found: {error} (choose another port with --port)")
+        anyhow!("{bind}:{port}: expected a free address, found: {error}; `--port N` chooses another port")
     })
 }
 

@@ -30,7 +30,7 @@ pub use cli::files::root;
 use cli::load::Request;
 use cli::note_tables;
 use data::{BadInput, Lock};
-use kernels::dispatch::{Facts, tables};
+use kernels::dispatch::{Facts, is_tuned, tables};
 use levels::{Level, Name};
 
 use crate::exercises::{without_kernels, wrong_methods};
@@ -130,7 +130,10 @@ pub fn run(args: &CompareArgs) -> Result<bool> {
         .transpose()?;
     data::println!("{}", results.machine);
     note_tables(&device)?;
-    if let Some(table) = tables(Facts::of(&device)?).first() {
+    // A note has named one of another device.
+    let facts = Facts::of(&device)?;
+    let all = tables(facts);
+    if let Some(table) = all.first().filter(|_| is_tuned(facts, all)) {
         data::println!("kernel table of level 5: {}", table.origin());
     }
     data::println!("\n{}", table::legend(args.samples, device.is_cuda()));

@@ -51,6 +51,10 @@ pub struct OccupancyArgs {
 /// [`BadInput`] for a kernel or a GPU that is not known, and for numbers that no launch has.
 pub fn run(args: &OccupancyArgs) -> Result<()> {
     let sm = sm(&args.gpu)?;
+    if args.kernel.is_none() && args.threads.is_none() && args.registers.is_none() {
+        let expected = "a kernel such as rms_norm_f32_level4, a .ptx or .cu file, or --threads and --registers";
+        return Err(BadInput::new("occupancy", expected, "none").into());
+    }
     let known = match &args.kernel {
         Some(name) => Known::of(name, args.entry.as_deref())?,
         None => Known::default(),
@@ -76,7 +80,7 @@ fn block(args: &OccupancyArgs, known: &Known, sm: &Sm) -> Result<Block, BadInput
     let threads = args.threads.or(known.threads);
     let registers = args.registers.or(known.registers);
     if known.name.is_some() && registers.is_none() {
-        let expected = "what `ptxas -v` prints for the kernel, because PTX does not contain it";
+        let expected = "what `ptxas -v` prints for the kernel, because PTX does not contain it (scripts/cuda-toolkit.sh installs ptxas)";
         return Err(BadInput::new("--registers", expected, "none"));
     }
     let shared = args.shared.or(known.shared).unwrap_or(0);

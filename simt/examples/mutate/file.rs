@@ -21,6 +21,12 @@ pub fn mutate(path: &Path, options: &Options, known: &Equivalents) -> Result<Fil
         .cases
         .clone()
         .unwrap_or_else(|| simt::case::file_of(path));
+    if !cases_path.is_file() && options.cases.is_none() {
+        let place = cases_path.display();
+        return Err(format!(
+            "{name}: expected its launches in {place}, or in the file of --cases, found no such file"
+        ));
+    }
     let cases = cases(&cases_path)?;
     let entries: Vec<String> = module.entries().map(str::to_owned).collect();
     let kernels = entries.par_iter().map(|entry| {
@@ -75,5 +81,5 @@ fn cases(path: &Path) -> Result<Vec<Case>, String> {
 
 /// Reads a file as text.
 pub fn read(path: &Path) -> Result<String, String> {
-    fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))
+    fs::read_to_string(path).map_err(|e| format!("cannot read `{}`: {e}", path.display()))
 }

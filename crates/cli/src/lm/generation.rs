@@ -134,7 +134,7 @@ impl<'a> Generation<'a> {
         let prefill = speed(self.prompt, self.prefill) + &packing;
         let decode = speed(self.decoded, self.decode);
         data::note(format_args!(
-            "{level}, {model}: prefill {prefill}, decode {decode}"
+            "{level}, {model}: prefill {prefill}, decode {decode} after the first"
         ));
     }
 }

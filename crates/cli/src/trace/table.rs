@@ -11,6 +11,7 @@ use results::runs_as_short;
 /// Explanation of the columns, below the table.
 pub const LEGEND: &str = "\
 ms: time on the host. The device is synchronised before and after each op; an untraced run does not wait.
+Each call was timed once: repeat it before you compare, or use `cargo run --release -- profile`, which takes medians.
 A warm-up pass, which is not counted, packed the weights and, on a GPU, compiled the kernels.
 bytes, FLOPs: the minimum that the op needs (each operand read once, each result written once), whatever the
 kernel does. GB/s, GFLOP/s: these divided by the time. tensors: tensors created inside the op, including views.

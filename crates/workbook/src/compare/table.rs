@@ -20,7 +20,7 @@ pub fn legend(samples: u32, on_gpu: bool) -> String {
         "Rust twin: Rust code in place of the GPU kernel. A CPU runs no PTX or CUDA."
     };
     format!(
-        "Each row is one forward pass: the median of {samples} runs. speed-up: over level 1.\n\
+        "Each row is one pass: the median of up to {samples} runs. speed-up: over level 1.\n\
          {device}\n\
          tensors: created in one pass, with views. memory: peak of a run; it includes\n\
          the KV cache and leaves out the weights.\n\

@@ -119,6 +119,9 @@ pub fn start(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Resul
             own.display()
         );
     }
+    if !can_check(exercise) {
+        data::println!("NVRTC is not installed, so this exercise cannot be checked here.\n");
+    }
     introduce(exercise, &learner);
     left_out(&skipped, place);
     let how = if can_check(exercise) {

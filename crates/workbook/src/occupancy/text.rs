@@ -21,6 +21,10 @@ pub fn all(known: &Known, sm: &Sm, block: &Block) -> String {
     if let Some(line) = in_flight(sm, block) {
         text += &line;
     }
+    text += &format!(
+        "note: a warp takes registers in units of 256, a block shared memory in units of {} bytes, and {} more\n",
+        sm.shared_unit, sm.reserved
+    );
     for note in &known.notes {
         text += &format!("note: {note}\n");
     }
@@ -108,8 +112,8 @@ fn raised(sm: &Sm, block: &Block) -> String {
         // More than one of these stands in the way of one more block.
         let limits: Vec<&str> = sm.limits(block).into_iter().map(name).collect();
         return format!(
-            "a change of several numbers at once ({})",
-            limits.join(", ")
+            "no change of one number alone: {} limit together",
+            limits.join(" and ")
         );
     }
     raises.join(", or ")

@@ -87,10 +87,6 @@ fn a_comparison_on_a_cpu_says_what_ran() {
     assert_eq!(notes(&output).len(), 1);
     let stdout = String::from_utf8_lossy(&output.stdout);
     for part in [
-        &format!(
-            "kernel table of level 5: any CPU, measured on {}, 20",
-            measured_on()
-        ),
         "\n           3      Rust twin  ",
         "\nMeaning   On this CPU, levels 3 to 5 run Rust",
         "Level 5 is not tuned for this CPU: run\n          cargo run --release -- tune\n",
