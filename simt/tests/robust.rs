@@ -241,6 +241,10 @@ fn too_much_of_anything() {
         let functions: Vec<String> = (0..depth).rev().map(function).collect();
         texts.push(body(&functions.join("\n"), "call f0;"));
     }
+    // A list of targets that each of many instructions copies.
+    let (list, jumps) = ("end,".repeat(40_000), "brx.idx %i, list;\n".repeat(40_000));
+    let jumps = format!(".reg .u32 %i; list: .branchtargets {list} end;\n{jumps} end:");
+    texts.push(body("", &jumps));
     for text in &texts {
         let module = Module::parse(text).unwrap();
         let dim = Dim {
