@@ -58,10 +58,11 @@ enum Value {
     Address(usize, u64),
 }
 
-/// A view of a tensor in f32: elements from the first one on.
+/// A view of a tensor in f32 or bf16: elements from the first one on.
 #[derive(Debug, Serialize, Deserialize)]
 struct View {
     memory: usize,
+    is_bf16: bool,
     start: usize,
     shape: Vec<usize>,
     strides: Vec<usize>,
@@ -164,9 +165,11 @@ impl Recording {
     /// The launches, and where they left `results`.
     pub fn ending_in(mut self, results: &[Tensor]) -> Sequence {
         let view = |y: &Tensor| {
-            let memory = self.find(y).filter(|_| y.dtype() == DType::F32)?;
+            let is_bf16 = y.dtype() == DType::BF16;
+            let memory = self.find(y).filter(|_| is_bf16 || y.dtype() == DType::F32)?;
             Some(View {
                 memory,
+                is_bf16,
                 start: y.layout().start_offset(),
                 shape: y.dims().to_vec(),
                 strides: y.stride().to_vec(),
@@ -196,6 +199,11 @@ struct Memory {
 }
 
 impl Sequence {
+    /// Whether it has no launch.
+    pub fn is_empty(&self) -> bool {
+        self.launches.is_empty()
+    }
+
     /// Runs the launches on `operands`, which have the places and the sizes of those of the recording. Apart from them, a
     /// launch finds zeros, what launches before it wrote, or nothing. The sequence may come from a stranger, so that a process
     /// with limits runs this.
@@ -351,10 +359,13 @@ impl Repeated<'_> {
             };
             offsets = offsets.iter().flat_map(along).collect();
         }
+        let width = if view.is_bf16 { 2 } else { 4 };
         let element = |offset: &usize| {
-            let at = offset.checked_mul(4)?;
-            let bytes = bytes.get(at..at.checked_add(4)?)?;
-            Some(f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+            let at = offset.checked_mul(width)?;
+            // The bits of a bf16 are the upper half of an f32's.
+            let mut bits = [0; 4];
+            bits[4 - width..].copy_from_slice(bytes.get(at..at.checked_add(width)?)?);
+            Some(f32::from_le_bytes(bits))
         };
         let values = offsets.iter().map(element).collect::<Option<_>>()?;
         Some((&view.shape, values))
@@ -374,6 +385,7 @@ fn a_result_of_a_stranger_has_few_dimensions() {
     shape[0] = MOST_ELEMENTS;
     let view = View {
         memory: 0,
+        is_bf16: false,
         start: 0,
         strides: vec![0; shape.len()],
         shape,
