@@ -187,6 +187,8 @@ pub struct Repeated<'s> {
     pub reports: Vec<Report>,
     memory: Vec<Memory>,
     operands: usize,
+    /// Numbers of the memory that the last launch wrote.
+    last: Vec<usize>,
     results: &'s [Option<View>],
 }
 
@@ -243,6 +245,7 @@ impl Sequence {
             reports: vec![],
             memory,
             operands: operands.len(),
+            last: vec![],
             results: &self.results,
         };
         let mut warps = 0u64;
@@ -315,12 +318,16 @@ impl Repeated<'_> {
         };
         let report = kernel.launch(dim, &mut buffers, &args, options);
         let report = report.map_err(of_simulator)?;
+        self.last.clear();
         let touched = report.touched.iter();
         for ((number, buffer), touched) in used.iter().zip(buffers).zip(touched) {
             let memory = &mut self.memory[*number];
             memory.bytes = buffer.bytes;
             memory.touched.add(touched);
-            memory.initialised |= touched.written_bytes() > 0;
+            if touched.written_bytes() > 0 {
+                memory.initialised = true;
+                self.last.push(*number);
+            }
         }
         self.reports.push(report);
         Ok(())
@@ -371,11 +378,15 @@ impl Repeated<'_> {
         Some((&view.shape, values))
     }
 
-    /// Words of 32 bits of the memory that is no operand's.
-    pub fn words(&self) -> impl Iterator<Item = u32> {
-        let others = self.memory[self.operands..].iter();
+    /// Words of 32 bits of the memory that the last launch wrote and that is no operand's; none if it has more than `most`
+    /// bytes.
+    pub fn last_words(&self, most: usize) -> impl Iterator<Item = u32> {
+        let others = self.last.iter().filter(|number| **number >= self.operands);
+        let bytes: Vec<&Vec<u8>> = others.map(|number| &self.memory[*number].bytes).collect();
+        let is_small = bytes.iter().map(|bytes| bytes.len()).sum::<usize>() <= most;
         let word = |b: &[u8]| u32::from_le_bytes([b[0], b[1], b[2], b[3]]);
-        others.flat_map(move |memory| memory.bytes.chunks_exact(4).map(word))
+        let bytes = bytes.into_iter().filter(move |_| is_small);
+        bytes.flat_map(move |bytes| bytes.chunks_exact(4).map(word))
     }
 }
 
@@ -397,6 +408,7 @@ fn a_result_of_a_stranger_has_few_dimensions() {
             ..Memory::default()
         }],
         operands: 0,
+        last: vec![],
         results: &[Some(view)],
     };
     assert!(repeated.result(0).is_none());

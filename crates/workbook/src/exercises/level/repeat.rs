@@ -105,7 +105,8 @@ pub fn repeat(method: &str, ran: &Path, seed: Option<u64>, out: &Path) -> Result
     let ran: Vec<Ran> = child::read(ran)?;
     let last = ran.last().context("expected calls, found none")?;
     let mut counted = counted(method, last)?;
-    if let Some(seed) = seed.filter(|_| counted.left.is_none()) {
+    let counts = counted.left.is_none() && counted.counts.launches > 0;
+    if let Some(seed) = seed.filter(|_| counts) {
         counted.left = fault(method, &ran, seed)?;
     }
     data::save_as(out, &serde_json::to_vec(&counted)?)?;
@@ -138,6 +139,29 @@ mod tests {
             let left = found.left.unwrap_or_default();
             assert!(left.starts_with(line), "{left}");
         }
+        Ok(())
+    }
+
+    /// Each of 320 threads reads a logit and writes its own number, so that one of the numbers is the token.
+    #[test]
+    fn a_kernel_that_writes_all_tokens_computes_none() -> Result<()> {
+        let text = ".version 6.3\n.target sm_75\n.address_size 64\n.visible .entry all(.param .u64 x, .param .u64 y) {\n\
+            .reg .u32 %t, %x;\n.reg .u64 %from, %to, %at;\nld.param.u64 %from, [x];\nld.param.u64 %to, [y];\n\
+            mov.u32 %t, %tid.x;\nmul.wide.u32 %at, %t, 4;\nadd.u64 %from, %from, %at;\nadd.u64 %to, %to, %at;\n\
+            ld.global.u32 %x, [%from];\nst.global.u32 [%to], %t;\nret;\n}\n";
+        let step = r#"{"text":0,"entry":"all","grid":[1,1,1],"block":[320,1,1],"smem":0,"args":[{"Address":[0,0]},{"Address":[1,0]}]}"#;
+        let all = format!(
+            r#"{{"texts":[{text:?}],"others":[{{"bytes":1280,"zeros":true}}],"launches":[{step}],"results":[null]}}"#
+        );
+        let mut ran = Ran {
+            sequence: serde_json::from_str(&all)?,
+            ..Ran::default()
+        };
+        ran.counts.launches = 1;
+        let counted = counted("next_token", &ran)?;
+        assert_eq!(counted.counts.launches, 1);
+        let left = counted.left.unwrap_or_default();
+        assert!(left.contains("to memory of at most 64 bytes"), "{left}");
         Ok(())
     }
 
