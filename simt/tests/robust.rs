@@ -242,7 +242,7 @@ fn too_much_of_anything() {
         texts.push(body(&functions.join("\n"), "call f0;"));
     }
     // A list of targets that each of many instructions copies.
-    let (list, jumps) = ("end,".repeat(40_000), "brx.idx %i, list;\n".repeat(40_000));
+    let (list, jumps) = ("end,".repeat(4_000), "brx.idx %i, list;\n".repeat(4_000));
     let jumps = format!(".reg .u32 %i; list: .branchtargets {list} end;\n{jumps} end:");
     texts.push(body("", &jumps));
     for text in &texts {
