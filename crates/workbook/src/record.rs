@@ -147,10 +147,7 @@ impl All {
                 Kind::Ablations,
                 crate::ablation::redraw(root, &self.ablations)?,
             ),
-            (
-                Kind::Worklogs,
-                worklog::redraw(root, &self.worklogs)?,
-            ),
+            (Kind::Worklogs, worklog::redraw(root, &self.worklogs)?),
         ];
         let drawn = charts.iter().flat_map(|(_, drawn)| drawn);
         let mut paths: Vec<PathBuf> = drawn.map(|drawing| drawing.path.clone()).collect();

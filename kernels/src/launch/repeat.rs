@@ -166,7 +166,9 @@ impl Recording {
     pub fn ending_in(mut self, results: &[Tensor]) -> Sequence {
         let view = |y: &Tensor| {
             let is_bf16 = y.dtype() == DType::BF16;
-            let memory = self.find(y).filter(|_| is_bf16 || y.dtype() == DType::F32)?;
+            let memory = self
+                .find(y)
+                .filter(|_| is_bf16 || y.dtype() == DType::F32)?;
             Some(View {
                 memory,
                 is_bf16,

@@ -187,7 +187,8 @@ mod tests {
         let mut ran = ran("embedding")?;
         ran[0].sequence = serde_json::from_str(&all)?;
         let found = fault("embedding", &ran, 7)?.unwrap_or_default();
-        let line = "kernels that compute all calls without a fault, found one in a repeat of call 0 (";
+        let line =
+            "kernels that compute all calls without a fault, found one in a repeat of call 0 (";
         assert!(
             found.starts_with(line) && found.contains("ld.global.u32"),
             "{found}"
