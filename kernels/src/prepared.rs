@@ -12,10 +12,10 @@ use crate::cuda_graph::is_recording;
 ///
 /// # Errors
 /// Those of `make`, which the next call repeats.
-pub fn prepared<'a, T: Any + Send + Sync>(
-    place: &'a OnceLock<Box<dyn Any + Send + Sync>>,
+pub fn prepared<T: Any + Send + Sync>(
+    place: &OnceLock<Box<dyn Any + Send + Sync>>,
     make: impl FnOnce() -> Result<Option<T>>,
-) -> Result<Option<&'a T>> {
+) -> Result<Option<&T>> {
     let made = match place.get() {
         Some(made) => made,
         None if is_recording() => return Ok(None),
