@@ -241,6 +241,10 @@ fn too_much_of_anything() {
         let functions: Vec<String> = (0..depth).rev().map(function).collect();
         texts.push(body(&functions.join("\n"), "call f0;"));
     }
+    // A list of targets that each of many instructions copies.
+    let (list, jumps) = ("end,".repeat(4_000), "brx.idx %i, list;\n".repeat(4_000));
+    let jumps = format!(".reg .u32 %i; list: .branchtargets {list} end;\n{jumps} end:");
+    texts.push(body("", &jumps));
     for text in &texts {
         let module = Module::parse(text).unwrap();
         let dim = Dim {
@@ -317,6 +321,27 @@ fn loops_that_take_more_and_more() {
         let report = kernel.launch(dim, &mut [], &[], &options).unwrap();
         assert!(!report.is_clean(), "{body}");
     }
+}
+
+/// Each instruction reads a register that none has written, and each finding is looked up by its instruction.
+#[test]
+fn many_findings_are_fast() {
+    let n = 50_000;
+    let adds = "add.u32 %x, %none, 1;\n".repeat(n);
+    let text = format!(
+        ".version 8.4\n.target sm_90\n.address_size 64\n.entry kernel() {{ .reg .u32 %x, %none; {adds} ret; }}"
+    );
+    let kernel = Module::parse(&text).unwrap().kernel("kernel").unwrap();
+    let dim = Dim {
+        grid: [2, 1, 1],
+        block: [32, 1, 1],
+        smem: 0,
+    };
+    let begin = Instant::now();
+    let report = kernel.launch(dim, &mut [], &[], &Options::default());
+    assert_eq!(report.unwrap().findings.len(), n);
+    let took = begin.elapsed();
+    assert!(took < Duration::from_secs(20), "{took:?}");
 }
 
 /// Each character counts, because a text takes as long as thousands of instructions.

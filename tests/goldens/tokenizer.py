@@ -101,7 +101,7 @@ def add_specials(tok: Tokenizer, names: list[str]) -> list[int]:
 
 
 def save(folder: Path, tok: Tokenizer, texts: list[str]) -> None:
-    tok.save(str(folder / "tokenizer.json"))
+    tok.save(str(folder / "tokenizer.json"), pretty=False)
     pairs = [json.dumps(pair(tok, text), ensure_ascii=False) for text in texts]
     (folder / "text.json").write_text("[\n" + ",\n".join(pairs) + "\n]\n", encoding="utf-8")
 

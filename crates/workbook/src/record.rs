@@ -18,6 +18,7 @@ use results::criterion::Case;
 use results::{Figures, Kind, Machine, OpRow, Recorded, Row, SweepRow};
 
 use crate::compare::{self, root};
+use crate::worklog;
 use folder::{Drawing, Named, checked, left_by_a_run, records, save};
 pub use run::Run;
 
@@ -117,13 +118,18 @@ impl All {
         if root.join("README.md").exists() {
             compare::has_places(root)?;
         }
+        let worklogs = records(root, Kind::Worklogs)?;
+        for (name, recorded) in &worklogs {
+            let path = folder::of_kind(root, Kind::Worklogs).join(format!("{name}.json"));
+            worklog::check(recorded, &path.display().to_string())?;
+        }
         Ok(Self {
+            worklogs,
             models: records(root, Kind::Models)?,
             ops: records(root, Kind::Ops)?,
             small: records(root, Kind::Small)?,
             sweep: records(root, Kind::Sweep)?,
             ablations: records(root, Kind::Ablations)?,
-            worklogs: records(root, Kind::Worklogs)?,
             benches: records(root, Kind::Benches)?,
         })
     }
@@ -141,10 +147,7 @@ impl All {
                 Kind::Ablations,
                 crate::ablation::redraw(root, &self.ablations)?,
             ),
-            (
-                Kind::Worklogs,
-                crate::worklog::redraw(root, &self.worklogs)?,
-            ),
+            (Kind::Worklogs, worklog::redraw(root, &self.worklogs)?),
         ];
         let drawn = charts.iter().flat_map(|(_, drawn)| drawn);
         let mut paths: Vec<PathBuf> = drawn.map(|drawing| drawing.path.clone()).collect();
@@ -238,6 +241,7 @@ impl Records {
             }
             Run::Ops(run) if kind == Kind::Small => replace(&mut all.small, name, run, names)?,
             Run::Ops(run) if kind == Kind::Worklogs => {
+                worklog::check(&run, from)?;
                 replace(&mut all.worklogs, name, run, names)?
             }
             Run::Ops(run) => replace(&mut all.ops, name, run, names)?,

@@ -5,7 +5,7 @@ mod chart;
 mod matmul;
 mod softmax;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use benches::machine;
 use benches::ops::Timed;
 use benches::timer::Timer;
@@ -119,6 +119,16 @@ pub fn run(args: &WorklogArgs) -> Result<()> {
     written(record, Run::Ops(results))
 }
 
+/// Checks that a record has what its steps are compared with; `from` names it.
+pub fn check(recorded: &OpResults, from: &str) -> Result<(), BadInput> {
+    let shares = |worklog: &&Worklog| worklog.shares(recorded).map(drop);
+    let checked = WORKLOGS.iter().try_for_each(shares);
+    checked.map_err(|error| BadInput {
+        what: format!("{from}: {}", error.what),
+        ..error
+    })
+}
+
 impl Worklog {
     /// Compares the result of each step with the expected one, before anything is timed.
     fn check(&self, device: &Device) -> Result<()> {
@@ -165,7 +175,7 @@ impl Worklog {
     }
 
     /// The steps that a record has, each compared with its reference.
-    fn shares<'r>(&self, results: &'r OpResults) -> Result<Vec<Share<'r>>> {
+    fn shares<'r>(&self, results: &'r OpResults) -> Result<Vec<Share<'r>>, BadInput> {
         let find = |level: &str| {
             let mut rows = results.rows.iter();
             rows.find(|row| row.op == self.op && row.level == level)
@@ -176,8 +186,9 @@ impl Worklog {
                 continue;
             };
             let (level, reference) = (self.reference_of)(number);
-            let other = find(level)
-                .with_context(|| format!("{} {level}: expected a recorded row", self.op))?;
+            let what = || format!("{} {level}", self.op);
+            let other =
+                find(level).ok_or_else(|| BadInput::new(what(), "a recorded row", "none"))?;
             shares.push(Share {
                 number,
                 idea,
@@ -286,7 +297,7 @@ mod tests {
             .map(|e| e.to_string());
         assert_eq!(
             error.as_deref(),
-            Some("matmul candle: expected a recorded row")
+            Some("matmul candle: expected a recorded row, found none")
         );
     }
 

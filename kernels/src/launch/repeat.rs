@@ -58,10 +58,11 @@ enum Value {
     Address(usize, u64),
 }
 
-/// A view of a tensor in f32: elements from the first one on.
+/// A view of a tensor in f32 or bf16: elements from the first one on.
 #[derive(Debug, Serialize, Deserialize)]
 struct View {
     memory: usize,
+    is_bf16: bool,
     start: usize,
     shape: Vec<usize>,
     strides: Vec<usize>,
@@ -164,9 +165,13 @@ impl Recording {
     /// The launches, and where they left `results`.
     pub fn ending_in(mut self, results: &[Tensor]) -> Sequence {
         let view = |y: &Tensor| {
-            let memory = self.find(y).filter(|_| y.dtype() == DType::F32)?;
+            let is_bf16 = y.dtype() == DType::BF16;
+            let memory = self
+                .find(y)
+                .filter(|_| is_bf16 || y.dtype() == DType::F32)?;
             Some(View {
                 memory,
+                is_bf16,
                 start: y.layout().start_offset(),
                 shape: y.dims().to_vec(),
                 strides: y.stride().to_vec(),
@@ -184,6 +189,8 @@ pub struct Repeated<'s> {
     pub reports: Vec<Report>,
     memory: Vec<Memory>,
     operands: usize,
+    /// Numbers of the memory that the last launch wrote.
+    last: Vec<usize>,
     results: &'s [Option<View>],
 }
 
@@ -196,6 +203,11 @@ struct Memory {
 }
 
 impl Sequence {
+    /// Whether it has no launch.
+    pub fn is_empty(&self) -> bool {
+        self.launches.is_empty()
+    }
+
     /// Runs the launches on `operands`, which have the places and the sizes of those of the recording. Apart from them, a
     /// launch finds zeros, what launches before it wrote, or nothing. The sequence may come from a stranger, so that a process
     /// with limits runs this.
@@ -235,6 +247,7 @@ impl Sequence {
             reports: vec![],
             memory,
             operands: operands.len(),
+            last: vec![],
             results: &self.results,
         };
         let mut warps = 0u64;
@@ -307,12 +320,16 @@ impl Repeated<'_> {
         };
         let report = kernel.launch(dim, &mut buffers, &args, options);
         let report = report.map_err(of_simulator)?;
+        self.last.clear();
         let touched = report.touched.iter();
         for ((number, buffer), touched) in used.iter().zip(buffers).zip(touched) {
             let memory = &mut self.memory[*number];
             memory.bytes = buffer.bytes;
             memory.touched.add(touched);
-            memory.initialised |= touched.written_bytes() > 0;
+            if touched.written_bytes() > 0 {
+                memory.initialised = true;
+                self.last.push(*number);
+            }
         }
         self.reports.push(report);
         Ok(())
@@ -351,20 +368,27 @@ impl Repeated<'_> {
             };
             offsets = offsets.iter().flat_map(along).collect();
         }
+        let width = if view.is_bf16 { 2 } else { 4 };
         let element = |offset: &usize| {
-            let at = offset.checked_mul(4)?;
-            let bytes = bytes.get(at..at.checked_add(4)?)?;
-            Some(f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+            let at = offset.checked_mul(width)?;
+            // The bits of a bf16 are the upper half of an f32's.
+            let mut bits = [0; 4];
+            bits[4 - width..].copy_from_slice(bytes.get(at..at.checked_add(width)?)?);
+            Some(f32::from_le_bytes(bits))
         };
         let values = offsets.iter().map(element).collect::<Option<_>>()?;
         Some((&view.shape, values))
     }
 
-    /// Words of 32 bits of the memory that is no operand's.
-    pub fn words(&self) -> impl Iterator<Item = u32> {
-        let others = self.memory[self.operands..].iter();
+    /// Words of 32 bits of the memory that the last launch wrote and that is no operand's; none if it has more than `most`
+    /// bytes.
+    pub fn last_words(&self, most: usize) -> impl Iterator<Item = u32> {
+        let others = self.last.iter().filter(|number| **number >= self.operands);
+        let bytes: Vec<&Vec<u8>> = others.map(|number| &self.memory[*number].bytes).collect();
+        let is_small = bytes.iter().map(|bytes| bytes.len()).sum::<usize>() <= most;
         let word = |b: &[u8]| u32::from_le_bytes([b[0], b[1], b[2], b[3]]);
-        others.flat_map(move |memory| memory.bytes.chunks_exact(4).map(word))
+        let bytes = bytes.into_iter().filter(move |_| is_small);
+        bytes.flat_map(move |bytes| bytes.chunks_exact(4).map(word))
     }
 }
 
@@ -374,6 +398,7 @@ fn a_result_of_a_stranger_has_few_dimensions() {
     shape[0] = MOST_ELEMENTS;
     let view = View {
         memory: 0,
+        is_bf16: false,
         start: 0,
         strides: vec![0; shape.len()],
         shape,
@@ -385,6 +410,7 @@ fn a_result_of_a_stranger_has_few_dimensions() {
             ..Memory::default()
         }],
         operands: 0,
+        last: vec![],
         results: &[Some(view)],
     };
     assert!(repeated.result(0).is_none());

@@ -30,6 +30,8 @@ impl<'a> Lowering<'a> {
             _ => return Err(self.wrong("a list of targets", &text(targets))),
         };
         let index = self.word(index, Type::U32)?;
+        self.targets += targets.len();
+        self.check_growth()?;
         let to = targets
             .iter()
             .map(|target| self.target(target))

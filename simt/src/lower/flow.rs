@@ -6,6 +6,8 @@
 
 use crate::code::{Op, Step};
 
+mod dominators;
+
 /// Fills in `meet` of the branches. Targets are indices of `code`, whose last step does not fall through.
 pub(super) fn find_meeting_points(code: &mut [Step]) {
     let graph = Graph::of(code);
@@ -56,67 +58,6 @@ impl Graph {
     fn end(&self) -> usize {
         self.next.len()
     }
-
-    /// Computes the immediate post-dominator of each block that can reach the end. It repeats until nothing
-    /// changes: each block gets the nearest block common to the post-dominators of all its successors.
-    fn post_dominators(&self) -> Vec<Option<usize>> {
-        let order = self.reversed_postorder();
-        let mut rank = vec![usize::MAX; self.blocks() + 1];
-        for (r, block) in order.iter().enumerate() {
-            rank[*block] = r;
-        }
-        let mut nearest = vec![None; self.blocks() + 1];
-        nearest[self.end()] = Some(self.end());
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for &block in &order[1..] {
-                let known = self.next[block]
-                    .iter()
-                    .copied()
-                    .filter(|n| nearest[*n].is_some());
-                let common = known.reduce(|a, b| meeting(&nearest, &rank, a, b));
-                changed |= common != nearest[block];
-                nearest[block] = common;
-            }
-        }
-        nearest
-    }
-
-    /// Lists the blocks that can reach the end in reverse postorder of the reversed graph: the end first, and
-    /// without loops each block before its predecessors.
-    fn reversed_postorder(&self) -> Vec<usize> {
-        let mut previous = vec![Vec::new(); self.blocks() + 1];
-        for (block, next) in self.next.iter().enumerate() {
-            next.iter().for_each(|n| previous[*n].push(block));
-        }
-        let mut seen = vec![false; self.blocks() + 1];
-        let mut order = Vec::new();
-        let mut stack = vec![(self.end(), 0)];
-        seen[self.end()] = true;
-        while let Some((block, done)) = stack.pop() {
-            match previous[block].get(done) {
-                Some(&p) => {
-                    stack.push((block, done + 1));
-                    if !std::mem::replace(&mut seen[p], true) {
-                        stack.push((p, 0));
-                    }
-                }
-                None => order.push(block),
-            }
-        }
-        order.reverse();
-        order
-    }
-}
-
-/// Returns the nearest block that post-dominates both.
-fn meeting(nearest: &[Option<usize>], rank: &[usize], mut a: usize, mut b: usize) -> usize {
-    while a != b {
-        let farther = if rank[a] > rank[b] { &mut a } else { &mut b };
-        *farther = nearest[*farther].expect("known blocks lead to the end over known blocks");
-    }
-    a
 }
 
 /// Returns the first instructions of blocks: branch targets, and instructions after branches and exits.

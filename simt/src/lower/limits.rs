@@ -15,6 +15,8 @@ const MOST_REGISTERS: u32 = 1 << 20;
 const MOST_REGISTERS_IN_ALL: u32 = 1 << 22;
 /// Maximum instructions of a kernel, including inlined functions.
 const MOST_STEPS: usize = 1 << 20;
+/// Maximum targets of all `brx.idx` of a kernel.
+const MOST_TARGETS: usize = 1 << 20;
 /// Maximum depth of nested calls.
 const MOST_CALLS: usize = 64;
 
@@ -71,6 +73,8 @@ impl Lowering<'_> {
             ": too much memory"
         } else if self.code.len() > MOST_STEPS {
             ": too many instructions"
+        } else if self.targets > MOST_TARGETS {
+            ": too many targets"
         } else if self.calls.len() > MOST_CALLS {
             ": calls nested too deeply"
         } else {

@@ -90,6 +90,8 @@ struct Lowering<'a> {
     local_bytes: u64,
     /// Steps so far; branches refer to labels until all positions are known.
     code: Vec<Step>,
+    /// Targets of all `brx.idx` so far, which may share a list.
+    targets: usize,
     /// Position of each label.
     labels: Vec<Option<u32>>,
     /// Functions being lowered, the entry first.
@@ -130,6 +132,7 @@ impl<'a> Lowering<'a> {
             shared: Shared::default(),
             local_bytes: 0,
             code: Vec::new(),
+            targets: 0,
             labels: Vec::new(),
             calls: vec![&entry.name],
             returns: Vec::new(),

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::ast::Space;
 use crate::code::Kernel;
-use crate::report::{Counts, Finding, Step};
+use crate::report::{Counts, Step};
 
 use super::barriers::Arrival;
 use super::cluster::Cluster;
@@ -15,7 +15,7 @@ use super::known::Board;
 use super::overlap::{Overlap, Recorder};
 use super::shared::Shared;
 use super::warp::{Fragment, Shape, Warp};
-use super::{Options, Schedule};
+use super::{Findings, Options, Schedule};
 
 /// State that all blocks of a launch share.
 pub struct Grid<'a> {
@@ -54,7 +54,7 @@ pub struct Block<'a> {
     pub counts: Vec<Counts>,
     /// Last address pattern of each instruction.
     pub patterns: Vec<Option<Box<Pattern>>>,
-    pub findings: Vec<(u32, Finding)>,
+    pub findings: Findings,
     pub printed: String,
     /// Instructions left before the block counts as endless.
     pub fuel: u64,
@@ -116,7 +116,7 @@ impl<'a> Block<'a> {
             clock: 1,
             counts: vec![Counts::default(); kernel.code.len()],
             patterns: vec![None; kernel.code.len()],
-            findings: vec![],
+            findings: Findings::new(),
             printed: String::new(),
             fuel: grid.options.fuel,
             random: grid.options.seed ^ u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15),

@@ -1,5 +1,6 @@
 //! Findings: one for each class and instruction.
 
+use std::collections::btree_map::Entry;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::report::{Class, Finding, Thread};
@@ -62,16 +63,15 @@ impl Block<'_> {
         pc: u32,
         what: impl FnOnce() -> String,
     ) {
-        let known = self
-            .findings
-            .iter_mut()
-            .find(|(at, f)| *at == pc && f.class == class);
-        if let Some((_, finding)) = known {
-            finding.count += 1;
-            return;
-        }
+        let vacant = match self.findings.entry((pc, class)) {
+            Entry::Occupied(mut known) => {
+                known.get_mut().count += 1;
+                return;
+            }
+            Entry::Vacant(vacant) => vacant,
+        };
         let step = &self.grid.kernel.code[pc as usize];
-        let finding = Finding {
+        vacant.insert(Finding {
             class,
             line: step.location.line,
             source: step.location.source.clone(),
@@ -79,8 +79,7 @@ impl Block<'_> {
             thread,
             what: what(),
             count: 1,
-        };
-        self.findings.push((pc, finding));
+        });
     }
 
     /// Reports a read of an unwritten register.

@@ -40,6 +40,7 @@ mod turns;
 mod warp;
 mod watch;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
@@ -47,7 +48,7 @@ use rayon::prelude::*;
 
 use crate::code::Kernel;
 use crate::error::Result;
-use crate::report::{Counts, Finding, Line, Report, Step};
+use crate::report::{Class, Counts, Finding, Line, Report, Step};
 
 pub use argument::Arg;
 use block::Grid;
@@ -225,10 +226,13 @@ fn prepare<'a>(
     }
 }
 
+/// The findings at each step, one of a class.
+type Findings = BTreeMap<(u32, Class), Finding>;
+
 /// Results of some blocks.
 struct Done {
     counts: Vec<Counts>,
-    findings: Vec<(u32, Finding)>,
+    findings: Findings,
     printed: String,
     trace: Vec<Step>,
 }
@@ -242,7 +246,7 @@ fn run(grid: &Grid, parallel: bool) -> Report {
     let [x, y, z] = std::array::from_fn(|i| blocks[i] / cluster[i]);
     let nothing = || Done {
         counts: vec![Counts::default(); grid.kernel.code.len()],
-        findings: vec![],
+        findings: Findings::new(),
         printed: String::new(),
         trace: vec![],
     };
@@ -278,12 +282,10 @@ fn join(mut a: Done, b: Done, printed: usize) -> Done {
     for (a, b) in a.counts.iter_mut().zip(&b.counts) {
         a.add(b);
     }
-    for (pc, finding) in b.findings {
-        let same = (a.findings.iter_mut()).find(|(at, f)| *at == pc && f.class == finding.class);
-        match same {
-            Some((_, known)) => known.count += finding.count,
-            None => a.findings.push((pc, finding)),
-        }
+    for (at, finding) in b.findings {
+        let same = a.findings.entry(at);
+        same.and_modify(|known| known.count += finding.count)
+            .or_insert(finding);
     }
     // Blocks are merged in order, so the kept text is the start of the whole output.
     if a.printed.len() < printed {
@@ -293,8 +295,7 @@ fn join(mut a: Done, b: Done, printed: usize) -> Done {
     a
 }
 
-fn report(grid: &Grid, mut done: Done) -> Report {
-    done.findings.sort_by_key(|(pc, f)| (*pc, f.class));
+fn report(grid: &Grid, done: Done) -> Report {
     let mut total = Counts::default();
     for counts in &done.counts {
         total.add(counts);
@@ -313,7 +314,7 @@ fn report(grid: &Grid, mut done: Done) -> Report {
         grid: grid.shape.grid,
         block: grid.shape.block,
         lines: lines.collect(),
-        findings: done.findings.into_iter().map(|(_, f)| f).collect(),
+        findings: done.findings.into_values().collect(),
         total,
         printed: done.printed,
         trace: done.trace,

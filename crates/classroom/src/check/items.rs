@@ -125,8 +125,10 @@ fn read(text: &str, of_file: bool, names: &[String], counted: Option<&str>) -> R
     if let Some(problem) = too_deep(tokens.clone()) {
         return Err(problem);
     }
-    let refused =
-        refused_token(tokens.clone(), counted).or_else(|| two_lifetimes(&flat(tokens.clone())));
+    let refused = refused_token(tokens.clone(), counted).or_else(|| {
+        let tokens = flat(tokens.clone());
+        two_lifetimes(&tokens).or_else(|| type_parameter(&tokens))
+    });
     if let Some((line, what)) = refused {
         return Err((Part::Text, line, what));
     }
@@ -311,6 +313,35 @@ fn two_lifetimes(tokens: &[(String, usize)]) -> Option<(usize, String)> {
     Some((tokens[at].1, format!("{what} `'{}`", text(at))))
 }
 
+/// A type parameter. With one, safe code has two ways to make a value another type's or live longer than what it points to:
+/// `dyn` of a trait with another `impl` for all types (issue 57893 of rustc), and a closure that is `'static` although what it
+/// returns is not (issue 84366).
+fn type_parameter(tokens: &[(String, usize)]) -> Option<(usize, String)> {
+    let text = |at: usize| tokens.get(at).map_or("", |(text, _)| text);
+    let named = ["fn", "struct", "enum", "union", "trait", "type"];
+    let begin = |at: &usize| {
+        text(*at) == "<"
+            && (text(at.wrapping_sub(1)) == "impl" || named.contains(&text(at.wrapping_sub(2))))
+    };
+    // Lifetimes with their bounds, and constants with a type of one word: the brackets of others are not among the tokens.
+    let first_other = |begin: usize| {
+        let mut at = begin + 1;
+        loop {
+            at += match text(at) {
+                ">" => return None,
+                "'" => 2,
+                "," | ":" | "+" => 1,
+                "const" if matches!(text(at + 4), "," | ">") => 4,
+                _ => return Some(at.min(tokens.len() - 1)),
+            };
+        }
+    };
+    let at = (0..tokens.len()).filter(begin).find_map(first_other)?;
+    let what = "expected no type parameter in a region, found";
+    let found = format!("{what} `{}` (write the type itself)", text(at));
+    Some((tokens[at].1, found))
+}
+
 /// A token that is refused wherever it stands, also in the arguments of a macro.
 fn refused_token(tokens: TokenStream, counted: Option<&str>) -> Option<(usize, String)> {
     let tokens = flat(tokens);
@@ -409,6 +440,23 @@ mod tests {
         }
     }
 
+    /// The first three compile: rustc 1.95 takes any value for one of any type, and lets a value live longer than its parts.
+    #[test]
+    fn type_parameters_that_rustc_confuses_are_refused() {
+        for region in [
+            "trait Out<U> { type O; } impl<T: ?Sized, U> Out<U> for T { type O = U; } fn to<T: ?Sized, U>(x: <T as Out<U>>::O) \
+             -> U { x } fn other<T, U>(x: T) -> U { to::<dyn Out<U, O = T>, U>(x) }",
+            "fn keep<I: Iterator + 'static>(_: &I, x: I::Item) -> Box<dyn Display> where I::Item: Display { Box::new(x) }",
+            "fn keep<I: Iterator>(_: &'static I, x: I::Item) -> Box<dyn Display> where I::Item: Display { Box::new(x) }",
+            "cfg_select! { _ => { fn other<'a, T>(x: &'a T) -> &'a T { x } } }",
+            "struct Max<const N: bool = { 2 > 1 }, T = u8>(T);",
+            "impl<#[cfg(true)] T> Max<T> {}",
+            "fn cut<",
+        ] {
+            assert_eq!(found(region), Some((Part::Text, 4)), "{region}");
+        }
+    }
+
     #[test]
     fn a_text_that_is_nested_too_deeply_is_refused() {
         for (open, close) in [("(", ")"), ("&", ""), ("true && ", ""), ("Vec<u8, ", ">")] {
@@ -428,7 +476,8 @@ mod tests {
             "let x: &'static str = \"static } {\"; // }",
             "fn scale(x: f32) -> f32 { x } const N: usize = 2;\nRow { codes: vec![scale(1.); N] }",
             "use std::collections::*;\nuse std::f32::consts::PI;\nexp(PI)",
-            "struct Max<T>(T); impl<T> Max<T> {} impl Clone for Max<u8> { fn clone(&self) -> Self { todo!() } }",
+            "struct Max<const N: usize>([u8; N]); impl<const N: usize> Max<N> {} impl Clone for Max<2> { fn clone(&self) -> Self { todo!() } }",
+            "fn first<'a, const N: usize>(x: &'a [Vec<f32>; N], all: impl Iterator<Item = f32>) -> &'a Vec<f32> { &x[0] }",
             "trait Twice { fn twice(self) -> Self; } impl Twice for f32 { fn twice(self) -> f32 { 2. * self } }",
         ] {
             assert!(found(region).is_none(), "{region}");

@@ -53,7 +53,7 @@ fn words_of(language: Language) -> &'static [&'static str] {
 pub fn forbidden(language: Language) -> Option<String> {
     let more = match language {
         Language::Rust => {
-            ", nor `static`, `thread_local`, `macro_rules`, `set_hook`, `take_hook` or `quantized`"
+            ", nor `static`, `thread_local`, `macro_rules`, `set_hook`, `take_hook` or `quantized`, nor a type parameter such as `<T>`"
         }
         Language::Cuda => ", nor `##`, `#line` or a `\\` at the end of a line",
         Language::Ptx => return None,

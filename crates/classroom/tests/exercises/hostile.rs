@@ -58,8 +58,12 @@ fn a_verdict_that_a_submission_prints_is_none() {
 
 #[test]
 fn a_result_has_a_limit() {
+    let exercise = &named("swiglu");
     let line = "return Tensor::zeros(1 << 25, exercise::candle_core::DType::F32, x.device());";
-    let failure = failure(line);
+    // Its bytes decide, not the time that a busy machine takes for them: a result that is read fails for its shape.
+    let desk = Desk::with_limit(Duration::from_secs(3600));
+    let outcome = desk.check(exercise, "large", with_line(exercise, line));
+    let failure = outcome.unwrap().expect_err("expected a limit");
     let why = "expected a result of at most 128 MiB, found more";
     assert!(failure.line.ends_with(why), "{}", failure.line);
 }
@@ -177,6 +181,35 @@ fn no_limit_on_loads_is_kept_by_atomics() {
     assert_eq!(failure.by, Part::Limit, "{}", failure.line);
     let expected =
         "loads from x, per row, of the two that 256 columns need: expected at most 2, found 8";
+    assert!(failure.line.contains(expected), "{}", failure.line);
+}
+
+/// Threads that count each other with an atomic, and read the count until all have come, wait as at a barrier.
+#[test]
+fn no_limit_on_barriers_is_kept_by_one_of_atomics() {
+    let exercise = &named("double-buffer");
+    let text = solution(exercise);
+    let first = "    setp.lt.u32     %inside, %tx, %inner;\n";
+    let other = "    xor.b32         %now, %now, 1024;            // the other buffer\n";
+    assert_eq!(text.matches(other).count(), 1);
+    let gate = "    .shared .align 4 .u32 gate;
+    .reg .b32 %came, %all;
+    .reg .pred %wait;
+    mov.u32 %all, 0;
+    or.b32 %at, %tx, %ty;
+    setp.eq.u32 %wait, %at, 0;
+    @%wait st.shared.u32 [gate], 0;\n";
+    let text = text.replacen(first, &format!("{gate}{first}"), 1);
+    let wait = "    add.u32 %all, %all, 256;
+    atom.acq_rel.cta.shared.add.u32 %came, [gate], 1;
+hold:
+    ld.acquire.cta.shared.u32 %came, [gate];
+    setp.lt.u32 %wait, %came, %all;
+    @%wait bra hold;\n";
+    let failure = checked(exercise, &text.replace(other, wait));
+    assert_eq!(failure.by, Part::Limit, "{}", failure.line);
+    let expected =
+        "expected loads, stores and barriers of a block, which are counted, found `atom.acq_rel.";
     assert!(failure.line.contains(expected), "{}", failure.line);
 }
 

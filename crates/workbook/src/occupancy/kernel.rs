@@ -96,13 +96,18 @@ fn in_file(path: &Path, entry: Option<&str>) -> Result<Known, BadInput> {
     Ok(declared(&kernel))
 }
 
+/// Threads of a block; a text may declare more than a number holds.
+fn threads(axes: [u32; 3]) -> u32 {
+    axes.into_iter().fold(1, u32::saturating_mul)
+}
+
 /// Resources that the PTX of a kernel declares.
 fn declared(kernel: &Kernel) -> Known {
     let note = "threads and shared memory are those that the kernel declares: \
                 --threads and --shared are for launches with other numbers";
     Known {
         name: Some(kernel.name().to_owned()),
-        threads: kernel.declared_threads().map(|axes| axes.iter().product()),
+        threads: kernel.declared_threads().map(threads),
         registers: None,
         shared: Some(kernel.shared_bytes()),
         notes: vec![note.into()],
@@ -186,6 +191,12 @@ mod tests {
             };
             assert!(hopper.resident_blocks(&block) > 0, "{}", launch.entry);
         }
+    }
+
+    #[test]
+    fn a_product_of_threads_does_not_wrap_around() {
+        // Without a limit, 128 threads.
+        assert_eq!(threads([1_431_655_766, 3, 64]), u32::MAX);
     }
 
     #[test]

@@ -319,6 +319,23 @@ fn an_incomplete_op_does_not_replace_a_complete_one() {
     refuses(&repository, &["record", "cpu", "part.json"], &parts);
 }
 
+/// It would stop each later drawing.
+#[test]
+fn a_worklog_without_what_it_is_compared_with_is_not_recorded() {
+    let repository = repository();
+    let mut worklog = load(&root().join(RESULTS).join("worklogs/h200.json"));
+    let rows = worklog["rows"].as_array_mut().unwrap();
+    rows.retain(|row| row["level"] != "candle");
+    let parts = ["candle: expected a recorded row, found none"];
+    for at in ["part.json", "benches/results/worklogs/h200.json"] {
+        let file = repository.path().join(at);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, worklog.to_string()).unwrap();
+        let name = [at, ": matmul ", parts[0]];
+        refuses(&repository, &["record", "new", "part.json"], &name);
+    }
+}
+
 #[test]
 fn odd_records_are_not_drawn() {
     for (record, field, value) in [

@@ -99,6 +99,23 @@ fn thousands_of_blocks_are_fast() {
     );
 }
 
+/// Branches to the steps of a chain, which all meet at its end: a search along the chain for each branch is quadratic.
+#[test]
+fn a_deep_nest_of_branches_is_fast() {
+    let n = 200_000;
+    let branches = (0..n).map(|i| format!("if:{}", n + 1 + i));
+    let chain = [format!("go:{}", 2 * n)].into_iter();
+    let mut steps: Vec<String> = branches.chain(chain).collect();
+    steps.resize(2 * n + 1, "other".into());
+    steps.push("exit".into());
+    let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
+    let begin = std::time::Instant::now();
+    let meets = meets(&steps);
+    assert!(meets.iter().all(|meet| *meet == Some(2 * n as u32)));
+    let took = begin.elapsed();
+    assert!(took.as_secs() < 20, "{took:?}");
+}
+
 /// Whether a path from a step to the end avoids the step `without`.
 fn reaches_the_end(code: &[Step], from: u32, without: u32) -> bool {
     let mut seen = vec![false; code.len()];

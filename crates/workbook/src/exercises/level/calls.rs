@@ -10,7 +10,7 @@ use models::{CacheShape, Csr, Heads, Linear, Norm, Ops, Rope, Sampling, Segments
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-pub use left::{left, tensors};
+pub use left::{left, tensors, uncomputed};
 
 /// Added to the mean square or the variance of a norm: so large that a kernel without it has another result.
 pub const EPS: f64 = 0.05;

@@ -50,12 +50,13 @@ pub fn second(first: &Call, seed: u64, index: usize) -> Result<Call> {
     Ok(Draw::new(seed, dtype, &Device::Cpu).again(first)?)
 }
 
-/// The call that is counted with random operands, which no process of a learner has seen. Its graphs are the same, because a
-/// launch may depend on them.
-pub fn unseen(method: &str) -> Result<Call> {
-    let mut draw_new = Draw::new(rand::random(), DType::F32, &Device::Cpu);
-    let mut call = draw_new.call(method, COUNTED, 0)?;
-    match (&mut call, draw(method, 0, all().len() - 1)?) {
+/// The call of [`draw`] with random operands, which no process of a learner has seen. Its graphs are the same, because a launch
+/// may depend on them.
+pub fn unseen(method: &str, seed: u64, index: usize) -> Result<Call> {
+    let (dtype, sizes, variant) = all()[index];
+    let mut draw_new = Draw::new(rand::random(), dtype, &Device::Cpu);
+    let mut call = draw_new.call(method, sizes, variant)?;
+    match (&mut call, draw(method, seed, index)?) {
         (Call::Edges { graph, .. }, Call::Edges { graph: known, .. }) => *graph = known,
         (Call::SegmentMean(_, segments), Call::SegmentMean(_, known)) => *segments = known,
         _ => {}

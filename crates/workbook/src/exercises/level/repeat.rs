@@ -4,9 +4,11 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use candle_core::DType;
+use kernels::launch::Sequence;
 use serde::{Deserialize, Serialize};
 
-use super::calls::{left, tensors};
+use super::calls::{left, tensors, uncomputed};
 use super::child::{self, Counts, Found, Ran, first_line};
 use super::oracle::expected;
 use super::traffic::{most, uncounted};
@@ -35,24 +37,31 @@ impl Counted {
     }
 }
 
-/// The first fault of the launches of all calls, which a process of a learner can hide: they are repeated on the operands
-/// of `seed`.
+/// The first call whose launches have a fault, or do not compute its results from operands that the method has not seen. A
+/// process of a learner can leave out a launch of what it wrote, but then the others do not have its results. In bf16, a call
+/// may be without launches.
 fn fault(method: &str, ran: &[Ran], seed: u64) -> Result<Option<String>> {
-    for (i, ran) in ran.iter().enumerate().take(child::all().len()) {
-        let Some(sequence) = &ran.sequence else {
+    let none = Sequence::default();
+    for (i, (dtype, ..)) in child::all().into_iter().enumerate() {
+        let sequence = ran.get(i).and_then(|ran| ran.sequence.as_ref());
+        let sequence = sequence.unwrap_or(&none);
+        if dtype == DType::BF16 && sequence.is_empty() {
             continue;
-        };
-        let call = child::draw(method, seed, i)?;
+        }
+        let call = child::unseen(method, seed, i)?;
         let fault = match sequence.repeat(&tensors(&call), options()) {
             Ok(repeated) => {
                 let mut findings = repeated.reports.iter().flat_map(|r| &r.findings);
-                findings.next().map(ToString::to_string)
+                match findings.next() {
+                    Some(finding) => Some(finding.to_string()),
+                    None => uncomputed(&call, &expected(&call)?, &repeated, dtype),
+                }
             }
             Err(error) => Some(first_line(&error)),
         };
         if let Some(fault) = fault {
             return Ok(Some(format!(
-                "kernels without a fault in any call, found one in a repeat of call {i} ({fault})"
+                "kernels that compute all calls without a fault, found one in a repeat of call {i} ({fault})"
             )));
         }
     }
@@ -76,7 +85,7 @@ fn counted(method: &str, last: &Ran) -> Result<Counted> {
     let Some(sequence) = &last.sequence else {
         return Ok(none);
     };
-    let call = child::unseen(method)?;
+    let call = child::unseen(method, 0, child::all().len() - 1)?;
     Ok(match sequence.repeat(&tensors(&call), options()) {
         Ok(repeated) => {
             let all = expected(&call)?;
@@ -91,12 +100,13 @@ fn counted(method: &str, last: &Ran) -> Result<Counted> {
 }
 
 /// Reads what the process of `method` wrote to the file `ran`, counts its last call, and writes [`Counted`] to `out`. With a
-/// seed, the launches of all calls are repeated, and a fault counts as work that the kernels leave.
+/// seed, the launches of all calls are repeated, and a fault or a wrong result counts as work that the kernels leave.
 pub fn repeat(method: &str, ran: &Path, seed: Option<u64>, out: &Path) -> Result<bool> {
     let ran: Vec<Ran> = child::read(ran)?;
     let last = ran.last().context("expected calls, found none")?;
     let mut counted = counted(method, last)?;
-    if let Some(seed) = seed.filter(|_| counted.left.is_none()) {
+    let counts = counted.left.is_none() && counted.counts.launches > 0;
+    if let Some(seed) = seed.filter(|_| counts) {
         counted.left = fault(method, &ran, seed)?;
     }
     data::save_as(out, &serde_json::to_vec(&counted)?)?;
@@ -132,7 +142,41 @@ mod tests {
         Ok(())
     }
 
-    /// 32 threads read an id each. The counted call has 32, the first call one. Its process wrote no finding.
+    /// Each of 320 threads reads a logit and writes its own number, so that one of the numbers is the token.
+    #[test]
+    fn a_kernel_that_writes_all_tokens_computes_none() -> Result<()> {
+        let text = ".version 6.3\n.target sm_75\n.address_size 64\n.visible .entry all(.param .u64 x, .param .u64 y) {\n\
+            .reg .u32 %t, %x;\n.reg .u64 %from, %to, %at;\nld.param.u64 %from, [x];\nld.param.u64 %to, [y];\n\
+            mov.u32 %t, %tid.x;\nmul.wide.u32 %at, %t, 4;\nadd.u64 %from, %from, %at;\nadd.u64 %to, %to, %at;\n\
+            ld.global.u32 %x, [%from];\nst.global.u32 [%to], %t;\nret;\n}\n";
+        let step = r#"{"text":0,"entry":"all","grid":[1,1,1],"block":[320,1,1],"smem":0,"args":[{"Address":[0,0]},{"Address":[1,0]}]}"#;
+        let all = format!(
+            r#"{{"texts":[{text:?}],"others":[{{"bytes":1280,"zeros":true}}],"launches":[{step}],"results":[null]}}"#
+        );
+        let mut ran = Ran {
+            sequence: serde_json::from_str(&all)?,
+            ..Ran::default()
+        };
+        ran.counts.launches = 1;
+        let counted = counted("next_token", &ran)?;
+        assert_eq!(counted.counts.launches, 1);
+        let left = counted.left.unwrap_or_default();
+        assert!(left.contains("to memory of at most 64 bytes"), "{left}");
+        Ok(())
+    }
+
+    /// Level 3's calls of `method` on the operands of seed 7, as a process writes them.
+    fn ran(method: &str) -> Result<Vec<Ran>> {
+        let level3 = levels::level(3).context("expected level 3, found none")?;
+        let calls = (0..child::all().len()).map(|i| {
+            let call = child::draw(method, 7, i)?;
+            let ran = child::observe(&call, || call.run(&*level3))?;
+            Ok(serde_json::from_str(&serde_json::to_string(&ran)?)?)
+        });
+        calls.collect()
+    }
+
+    /// 32 threads read an id each, but call 0 has one. Its process wrote no finding.
     #[test]
     fn a_fault_that_a_process_hides_is_found() -> Result<()> {
         let text = ".version 6.3\n.target sm_75\n.address_size 64\n.visible .entry one(.param .u64 ids) {\n\
@@ -140,16 +184,49 @@ mod tests {
             mul.wide.u32 %at, %t, 4;\nadd.u64 %from, %from, %at;\nld.global.u32 %id, [%from];\nret;\n}\n";
         let step = r#"{"text":0,"entry":"one","grid":[1,1,1],"block":[32,1,1],"smem":0,"args":[{"Address":[0,0]}]}"#;
         let all = format!(r#"{{"texts":[{text:?}],"others":[],"launches":[{step}],"results":[]}}"#);
-        let mut ran: Vec<Ran> = child::all().iter().map(|_| Ran::default()).collect();
-        ran[8].sequence = serde_json::from_str(&all)?;
-        assert_eq!(fault("embedding", &ran, 7)?, None);
+        let mut ran = ran("embedding")?;
         ran[0].sequence = serde_json::from_str(&all)?;
         let found = fault("embedding", &ran, 7)?.unwrap_or_default();
-        let line = "kernels without a fault in any call, found one in a repeat of call 0 (";
+        let line =
+            "kernels that compute all calls without a fault, found one in a repeat of call 0 (";
         assert!(
             found.starts_with(line) && found.contains("ld.global.u32"),
             "{found}"
         );
+        Ok(())
+    }
+
+    /// The call that is counted has all launches, and another one, of an odd size, leaves one out.
+    #[test]
+    fn a_launch_that_a_process_leaves_out_is_missed() -> Result<()> {
+        let method = "norm_linear";
+        for (i, left_out, line) in [
+            (1, 0, "of param_x, which were never written"),
+            (2, 1, "kernels that write all results, found 0 of"),
+            (6, 1, "kernels that write all results, found 0 of"),
+        ] {
+            let mut ran = ran(method)?;
+            assert_eq!(fault(method, &ran, 7)?, None);
+            let mut sequence = serde_json::to_value(&ran[i].sequence)?;
+            let launches = sequence["launches"].as_array_mut().context("launches")?;
+            assert_eq!(launches.len(), 2);
+            launches.remove(left_out);
+            ran[i].sequence = serde_json::from_value(sequence)?;
+            let found = fault(method, &ran, 7)?.unwrap_or_default();
+            let at = format!("found one in a repeat of call {i} (");
+            assert!(found.contains(&at) && found.contains(line), "{found}");
+        }
+        Ok(())
+    }
+
+    /// No kernel of level 3 is taken for one that leaves something out.
+    #[test]
+    fn kernels_compute_all_calls() -> Result<()> {
+        for method in levels::OPS {
+            if *method != "next_token" {
+                assert_eq!(fault(method, &ran(method)?, 7)?, None, "{method}");
+            }
+        }
         Ok(())
     }
 }

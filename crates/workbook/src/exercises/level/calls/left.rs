@@ -122,24 +122,44 @@ pub fn left(call: &Call, expected: &[Expected], repeated: &Repeated) -> Option<S
         (read < needed).then(line)
     };
     let unread = operands(call).into_iter().enumerate().find_map(unread);
-    unread.or_else(|| match call {
-        Call::NextToken(..) => without_token(expected, repeated),
-        _ => unwritten(expected, repeated),
-    })
+    unread.or_else(|| uncomputed(call, expected, repeated, DType::F32))
 }
 
-/// The next token is a number that the host reads from what a kernel wrote.
+/// The result of a call in `dtype` that the kernels did not compute. A token that is drawn is the host's choice.
+pub fn uncomputed(
+    call: &Call,
+    expected: &[Expected],
+    repeated: &Repeated,
+    dtype: DType,
+) -> Option<String> {
+    match call {
+        Call::NextToken(_, temperature) if *temperature > 0. => None,
+        Call::NextToken(..) => without_token(expected, repeated),
+        _ => unwritten(expected, repeated, dtype),
+    }
+}
+
+/// Maximum bytes of the memory that the token is written to, so that a kernel cannot write all tokens.
+const OF_TOKEN: usize = 64;
+
+/// The next token is a number that the host reads from what the last kernel wrote.
 fn without_token(expected: &[Expected], repeated: &Repeated) -> Option<String> {
     let token = *expected.first()?.values.first()? as u32;
     let is_token = |word: u32| word == token || word == (token as f32).to_bits();
-    let line = "kernels that write the token as u32 or f32, found none that did for other logits";
-    (!repeated.words().any(is_token)).then(|| line.into())
+    let found = repeated.last_words(OF_TOKEN).any(is_token);
+    (!found).then(|| {
+        format!(
+            "kernels that write the token as u32 or f32, the last one to memory of at most {OF_TOKEN} bytes, found none that \
+             did for other logits"
+        )
+    })
 }
 
-fn unwritten(expected: &[Expected], repeated: &Repeated) -> Option<String> {
+fn unwritten(expected: &[Expected], repeated: &Repeated, dtype: DType) -> Option<String> {
+    let bytes = dtype.size_in_bytes() as u64;
     let mut found = vec![];
     for (i, result) in expected.iter().enumerate() {
-        let (written, all) = (repeated.written(i), 4 * result.values.len() as u64);
+        let (written, all) = (repeated.written(i), bytes * result.values.len() as u64);
         let Some((shape, values)) = repeated.result(i).filter(|_| written >= all) else {
             let which = match expected.len() {
                 1 => "the result".to_owned(),
@@ -152,13 +172,13 @@ fn unwritten(expected: &[Expected], repeated: &Repeated) -> Option<String> {
         let bits = values.iter().map(|y| f64::from(*y).to_bits());
         found.push(Output {
             shape: shape.to_vec(),
-            dtype: DType::F32.as_str().into(),
+            dtype: dtype.as_str().into(),
             bits: bits.collect(),
         });
     }
     let fault = repeated.reports.iter().find_map(|r| r.findings.first());
     let fault = fault.map(ToString::to_string);
-    let line = difference(expected, &found, DType::F32).or(fault)?;
+    let line = difference(expected, &found, dtype).or(fault)?;
     Some(format!(
         "kernels that compute the results, found that they do not on other operands ({line})"
     ))
@@ -186,7 +206,7 @@ mod tests {
         assert_eq!(ran.error, None, "{method}");
         let text = serde_json::to_string(&ran.sequence)?;
         let sequence: Sequence = serde_json::from_str(&text)?;
-        let other = unseen(method)?;
+        let other = unseen(method, 0, all().len() - 1)?;
         let repeated = sequence.repeat(&tensors(&other), Default::default())?;
         Ok(left(&other, &expected(&other)?, &repeated).unwrap_or_default())
     }
@@ -282,9 +302,17 @@ mod tests {
             level3.norm_linear(&logits.reshape((1, 1, ()))?, &norm, &Linear::new(w, None))?;
             call.run(&*level1)
         })?;
-        let line =
-            "kernels that write the token as u32 or f32, found none that did for other logits";
+        let line = "kernels that write the token as u32 or f32, the last one to memory of at most 64 bytes, found none that \
+                    did for other logits";
         assert_eq!(found, line);
+        Ok(())
+    }
+
+    /// Level 4's kernel writes the token alone.
+    #[test]
+    fn a_token_that_a_kernel_wrote_is_found() -> anyhow::Result<()> {
+        let level4 = level(4)?;
+        assert_eq!(of("next_token", |call| call.run(&*level4))?, "");
         Ok(())
     }
 }
