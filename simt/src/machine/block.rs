@@ -5,11 +5,12 @@ use std::time::Instant;
 
 use crate::ast::Space;
 use crate::code::Kernel;
-use crate::report::{Counts, Finding, Step};
+use crate::report::{Counts, Step};
 
 use super::barriers::Arrival;
 use super::cluster::Cluster;
 use super::costs::Pattern;
+use super::findings::Found;
 use super::global::Global;
 use super::known::Board;
 use super::overlap::{Overlap, Recorder};
@@ -54,7 +55,7 @@ pub struct Block<'a> {
     pub counts: Vec<Counts>,
     /// Last address pattern of each instruction.
     pub patterns: Vec<Option<Box<Pattern>>>,
-    pub findings: Vec<(u32, Finding)>,
+    pub findings: Vec<Found>,
     pub printed: String,
     /// Instructions left before the block counts as endless.
     pub fuel: u64,

@@ -1,4 +1,5 @@
-//! Findings: one for each class and instruction.
+//! Findings: one for each class and instruction. A race of two warps or blocks takes the place of one within a warp,
+//! because a reader looks for the barrier that is missing.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -8,6 +9,34 @@ use super::block::Block;
 use super::coalesce::lanes;
 use super::race::Stamp;
 use super::warp::{Fragment, State};
+
+/// A finding of a launch that is still running.
+pub struct Found {
+    pub pc: u32,
+    pub finding: Finding,
+    /// Whether it is a race within a warp, whose place one of two warps takes.
+    pub may_be_replaced: bool,
+}
+
+impl Found {
+    /// Adds a finding to others, or counts it with the one of its class and instruction.
+    pub fn join(self, all: &mut Vec<Self>) {
+        let (pc, class) = (self.pc, self.finding.class);
+        let Some(known) = find(all, pc, class) else {
+            return all.push(self);
+        };
+        let count = known.finding.count + self.finding.count;
+        if known.may_be_replaced && !self.may_be_replaced {
+            *known = self;
+        }
+        known.finding.count = count;
+    }
+}
+
+fn find(all: &mut [Found], pc: u32, class: Class) -> Option<&mut Found> {
+    let is_same = |found: &&mut Found| found.pc == pc && found.finding.class == class;
+    all.iter_mut().find(is_same)
+}
 
 impl Block<'_> {
     /// Identifies lane `lane` in a report.
@@ -54,6 +83,18 @@ impl Block<'_> {
         self.find_by(class, thread, pc, what);
     }
 
+    /// Two unordered accesses, the later one at `pc`; `may_be_replaced` as in [`Found`].
+    pub fn find_race(
+        &mut self,
+        (w, lane): (usize, usize),
+        pc: u32,
+        may_be_replaced: bool,
+        what: impl FnOnce() -> String,
+    ) {
+        let thread = self.thread(w, lane);
+        self.keep(Class::Race, thread, (pc, may_be_replaced), what);
+    }
+
     /// The same of any thread.
     pub fn find_by(
         &mut self,
@@ -62,12 +103,20 @@ impl Block<'_> {
         pc: u32,
         what: impl FnOnce() -> String,
     ) {
-        let known = self
-            .findings
-            .iter_mut()
-            .find(|(at, f)| *at == pc && f.class == class);
-        if let Some((_, finding)) = known {
-            finding.count += 1;
+        self.keep(class, thread, (pc, false), what);
+    }
+
+    fn keep(
+        &mut self,
+        class: Class,
+        thread: Thread,
+        (pc, may_be_replaced): (u32, bool),
+        what: impl FnOnce() -> String,
+    ) {
+        if let Some(known) = find(&mut self.findings, pc, class)
+            && (may_be_replaced || !known.may_be_replaced)
+        {
+            known.finding.count += 1;
             return;
         }
         let step = &self.grid.kernel.code[pc as usize];
@@ -80,7 +129,12 @@ impl Block<'_> {
             what: what(),
             count: 1,
         };
-        self.findings.push((pc, finding));
+        let found = Found {
+            pc,
+            finding,
+            may_be_replaced,
+        };
+        found.join(&mut self.findings);
     }
 
     /// Reports a read of an unwritten register.

@@ -47,10 +47,11 @@ use rayon::prelude::*;
 
 use crate::code::Kernel;
 use crate::error::Result;
-use crate::report::{Counts, Finding, Line, Report, Step};
+use crate::report::{Counts, Line, Report, Step};
 
 pub use argument::Arg;
 use block::Grid;
+use findings::Found;
 pub use global::Buffer;
 use global::{Global, Range};
 use known::Board;
@@ -228,7 +229,7 @@ fn prepare<'a>(
 /// Results of some blocks.
 struct Done {
     counts: Vec<Counts>,
-    findings: Vec<(u32, Finding)>,
+    findings: Vec<Found>,
     printed: String,
     trace: Vec<Step>,
 }
@@ -278,13 +279,7 @@ fn join(mut a: Done, b: Done, printed: usize) -> Done {
     for (a, b) in a.counts.iter_mut().zip(&b.counts) {
         a.add(b);
     }
-    for (pc, finding) in b.findings {
-        let same = (a.findings.iter_mut()).find(|(at, f)| *at == pc && f.class == finding.class);
-        match same {
-            Some((_, known)) => known.count += finding.count,
-            None => a.findings.push((pc, finding)),
-        }
-    }
+    b.findings.into_iter().for_each(|f| f.join(&mut a.findings));
     // Blocks are merged in order, so the kept text is the start of the whole output.
     if a.printed.len() < printed {
         a.printed.push_str(&b.printed);
@@ -294,7 +289,7 @@ fn join(mut a: Done, b: Done, printed: usize) -> Done {
 }
 
 fn report(grid: &Grid, mut done: Done) -> Report {
-    done.findings.sort_by_key(|(pc, f)| (*pc, f.class));
+    done.findings.sort_by_key(|f| (f.pc, f.finding.class));
     let mut total = Counts::default();
     for counts in &done.counts {
         total.add(counts);
@@ -313,7 +308,7 @@ fn report(grid: &Grid, mut done: Done) -> Report {
         grid: grid.shape.grid,
         block: grid.shape.block,
         lines: lines.collect(),
-        findings: done.findings.into_iter().map(|(_, f)| f).collect(),
+        findings: done.findings.into_iter().map(|f| f.finding).collect(),
         total,
         printed: done.printed,
         trace: done.trace,
