@@ -20,16 +20,20 @@ pub fn access<'a>((block, home): (u32, u32), on: &Lanes, known: &'a Known) -> Ac
         warp: on.w as u8,
         pc: on.pc,
         strong: on.strong,
+        narrow: false,
         known,
         home,
     }
 }
 
 impl Block<'_> {
-    /// Describes an access for the shadow, if races are checked.
+    /// Describes an access of global memory for the shadow, if races are checked.
     pub fn access(&self, on: &Lanes) -> Option<Access<'_>> {
         let (blocks, known) = ((self.number, self.number), &self.warps[on.w].known);
-        let access = || access(blocks, on, known);
+        let access = || Access {
+            narrow: self.grid.kernel.code[on.pc as usize].is_narrow,
+            ..access(blocks, on, known)
+        };
         self.grid.options.races.then(access)
     }
 
@@ -169,6 +173,7 @@ impl Block<'_> {
         // The numbers beyond the warps' are those of bulk copies.
         let by_copy = other.warp as usize >= self.warps.len();
         let location = self.grid.kernel.code[other_pc as usize].location.words();
+        let is_narrow = |pc: u32| self.grid.kernel.code[pc as usize].is_narrow;
         let is_of_warp =
             other.block == self.number && other.warp as usize == on.w && spread != Spread::Blocks;
         let is_same = is_of_warp && other.lane as usize == lane;
@@ -186,6 +191,8 @@ impl Block<'_> {
             "its thread, or one that it synchronised with, did not wait at the copy's mbarrier"
         } else if other.block != self.number && self.is_peer(other.block) {
             "no barrier of the cluster orders them, and no fence with an atomic"
+        } else if other.block != self.number && (is_narrow(on.pc) || is_narrow(other_pc)) {
+            "the scope `.cta` reaches no other block; `.gpu` does"
         } else if other.block != self.number || spread == Spread::Blocks {
             "blocks run in any order unless fences and atomics connect them"
         } else if is_of_warp && other_pc == on.pc {
