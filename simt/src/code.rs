@@ -166,6 +166,8 @@ pub struct Step {
     pub location: Location,
     /// The opcode with its modifiers: `ld.global.f32`.
     pub form: String,
+    /// Whether it is an access of scope `.cta`, which is atomic for its own block alone.
+    pub is_narrow: bool,
 }
 
 /// A special register that is constant for a thread.

@@ -32,7 +32,8 @@ fn text(all: &str) -> String {
 
 const BLOCKS: u32 = 64;
 
-fn run(text: &str, threads: usize, parallel: bool) -> (Vec<u32>, Report) {
+/// Launches the kernel of a text; returns its output, too.
+fn launch(text: &str, options: &Options) -> (Vec<u32>, Report) {
     let kernel = Module::parse(text).unwrap().kernel("kernel").unwrap();
     let mut buffers = [Buffer::u32s("out", &[0; 1 + 64 * BLOCKS as usize])];
     let dim = Dim {
@@ -40,14 +41,17 @@ fn run(text: &str, threads: usize, parallel: bool) -> (Vec<u32>, Report) {
         block: [64, 1, 1],
         smem: 0,
     };
+    let report = kernel.launch(dim, &mut buffers, &[Arg::Buffer(0)], options);
+    (buffers[0].to_u32s(), report.unwrap())
+}
+
+fn run(text: &str, threads: usize, parallel: bool) -> (Vec<u32>, Report) {
     let options = Options {
         parallel,
         ..Options::default()
     };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    let launch = || kernel.launch(dim, &mut buffers, &[Arg::Buffer(0)], &options);
-    let report = pool.unwrap().install(launch).unwrap();
-    (buffers[0].to_u32s(), report)
+    pool.unwrap().install(|| launch(text, &options))
 }
 
 #[test]
@@ -102,13 +106,6 @@ fn bulk_copies_cost_fuel_by_their_bytes() {
 #[test]
 fn a_launch_ends_with_its_first_endless_block() {
     let text = text("forever: bra forever;");
-    let kernel = Module::parse(&text).unwrap().kernel("kernel").unwrap();
-    let mut buffers = [Buffer::u32s("out", &[0; 1 + 64 * BLOCKS as usize])];
-    let dim = Dim {
-        grid: [BLOCKS, 1, 1],
-        block: [64, 1, 1],
-        smem: 0,
-    };
     for (fuel, launch_fuel, said) in [
         (10_000, u64::MAX, "10000 instructions of its block"),
         (u64::MAX, 20_000, "20000 instructions of the launch"),
@@ -118,9 +115,7 @@ fn a_launch_ends_with_its_first_endless_block() {
             launch_fuel,
             ..Options::default()
         };
-        let report = kernel
-            .launch(dim, &mut buffers, &[Arg::Buffer(0)], &options)
-            .unwrap();
+        let (_, report) = launch(&text, &options);
         let [finding] = &report.findings[..] else {
             panic!("{:?}", report.findings)
         };
@@ -133,21 +128,13 @@ fn a_launch_ends_with_its_first_endless_block() {
 #[test]
 fn a_launch_with_a_finding_ends_early_if_it_may_not_go_on() {
     let text = text("forever: st.global.u32 [%out+1048576], %b; bra forever;");
-    let kernel = Module::parse(&text).unwrap().kernel("kernel").unwrap();
-    let mut buffers = [Buffer::u32s("out", &[0; 1 + 64 * BLOCKS as usize])];
-    let dim = Dim {
-        grid: [BLOCKS, 1, 1],
-        block: [64, 1, 1],
-        smem: 0,
-    };
-    let mut found = |faulty_fuel| {
+    let found = |faulty_fuel| {
         let options = Options {
             launch_fuel: 400_000,
             faulty_fuel,
             ..Options::default()
         };
-        let report = kernel.launch(dim, &mut buffers, &[Arg::Buffer(0)], &options);
-        let findings = report.unwrap().findings;
+        let findings = launch(&text, &options).1.findings;
         findings.iter().map(|f| f.class).collect::<Vec<Class>>()
     };
     assert_eq!(found(10_000), [Class::OutOfBounds]);

@@ -174,7 +174,7 @@ fn read_me(exercises: &[Exercise], folder: &Path, command: &str, hints: Hints) -
     let mut text = format!(
         "# Exercises\n\nCopy this folder, `{name}`, into the folder of the workbook, and run there:\n\n```sh\n{command} \
          list\n{command} start\n{command} check\n```\n\nIf the folder is elsewhere or has another name, write its path after \
-         `--exercises`. `start` copies an exercise into the folder `my-exercises`. Edit only the lines between REGION and END, \
+         `--exercises`. The programs print `cargo ex`, which is short for `{COMMAND}`. `start` copies an exercise into the folder `my-exercises`. Edit only the lines between REGION and END, \
          keep the names of the files, and hand in the folder `my-exercises`.\n\n{hints} This folder has no solutions.\n\n"
     );
     for exercise in exercises {

@@ -219,11 +219,15 @@ impl<'a> Lowering<'a> {
     /// Appends a step of the current instruction, under its guard.
     fn emit(&mut self, op: Op) {
         let (location, form) = (self.location.clone(), self.form.clone());
+        let mut words = form.split('.');
+        let is_access = matches!(words.next(), Some("ld" | "st" | "atom" | "red"));
+        let is_narrow = is_access && words.any(|word| word == "cta");
         self.code.push(Step {
             guard: self.guard,
             op,
             location,
             form,
+            is_narrow,
         });
     }
 

@@ -29,7 +29,8 @@ impl Block<'_> {
         let (at, spaces) = self.resolve(w, pc, active, at);
         if *ordered {
             let clock = &mut self.clock;
-            self.warps[w].known.fence(w, active, clock, true);
+            let device = !self.grid.kernel.code[pc as usize].is_narrow;
+            self.warps[w].known.fence(w, active, clock, device);
         }
         let mut old = [0; 32];
         for (space, mask) in spaces.iter() {

@@ -10,12 +10,13 @@ use crate::report::{Counts, Step};
 use super::barriers::Arrival;
 use super::cluster::Cluster;
 use super::costs::Pattern;
+use super::findings::Findings;
 use super::global::Global;
 use super::known::Board;
 use super::overlap::{Overlap, Recorder};
 use super::shared::Shared;
 use super::warp::{Fragment, Shape, Warp};
-use super::{Findings, Options, Schedule};
+use super::{Options, Schedule};
 
 /// State that all blocks of a launch share.
 pub struct Grid<'a> {

@@ -217,6 +217,7 @@ impl Block<'_> {
             warp: number.min(255) as u8,
             pc: load.pc,
             strong: false,
+            narrow: false,
             known: &known,
             home,
         };

@@ -1,5 +1,7 @@
-//! Findings: one for each class and instruction.
+//! Findings: one for each class and instruction. A race of two warps or blocks takes the place of one within a warp,
+//! because a reader looks for the barrier that is missing.
 
+use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -9,6 +11,35 @@ use super::block::Block;
 use super::coalesce::lanes;
 use super::race::Stamp;
 use super::warp::{Fragment, State};
+
+/// Findings of a launch that is still running, by instruction and class.
+pub type Findings = BTreeMap<(u32, Class), Found>;
+
+/// A finding of such a launch.
+pub struct Found {
+    pub finding: Finding,
+    /// Whether it is a race within a warp, whose place one of two warps takes.
+    pub may_be_replaced: bool,
+}
+
+impl Found {
+    /// Adds a finding to others, or counts it with the one of its class and instruction.
+    pub fn join(self, at: (u32, Class), all: &mut Findings) {
+        match all.entry(at) {
+            Entry::Vacant(vacant) => {
+                vacant.insert(self);
+            }
+            Entry::Occupied(known) => {
+                let known = known.into_mut();
+                let count = known.finding.count + self.finding.count;
+                if known.may_be_replaced && !self.may_be_replaced {
+                    *known = self;
+                }
+                known.finding.count = count;
+            }
+        }
+    }
+}
 
 impl Block<'_> {
     /// Identifies lane `lane` in a report.
@@ -55,6 +86,18 @@ impl Block<'_> {
         self.find_by(class, thread, pc, what);
     }
 
+    /// Two unordered accesses, the later one at `pc`; `may_be_replaced` as in [`Found`].
+    pub fn find_race(
+        &mut self,
+        (w, lane): (usize, usize),
+        pc: u32,
+        may_be_replaced: bool,
+        what: impl FnOnce() -> String,
+    ) {
+        let thread = self.thread(w, lane);
+        self.keep(Class::Race, thread, (pc, may_be_replaced), what);
+    }
+
     /// The same of any thread.
     pub fn find_by(
         &mut self,
@@ -63,15 +106,24 @@ impl Block<'_> {
         pc: u32,
         what: impl FnOnce() -> String,
     ) {
-        let vacant = match self.findings.entry((pc, class)) {
-            Entry::Occupied(mut known) => {
-                known.get_mut().count += 1;
-                return;
-            }
-            Entry::Vacant(vacant) => vacant,
-        };
+        self.keep(class, thread, (pc, false), what);
+    }
+
+    fn keep(
+        &mut self,
+        class: Class,
+        thread: Thread,
+        (pc, may_be_replaced): (u32, bool),
+        what: impl FnOnce() -> String,
+    ) {
+        if let Some(known) = self.findings.get_mut(&(pc, class))
+            && (may_be_replaced || !known.may_be_replaced)
+        {
+            known.finding.count += 1;
+            return;
+        }
         let step = &self.grid.kernel.code[pc as usize];
-        vacant.insert(Finding {
+        let finding = Finding {
             class,
             line: step.location.line,
             source: step.location.source.clone(),
@@ -79,7 +131,12 @@ impl Block<'_> {
             thread,
             what: what(),
             count: 1,
-        });
+        };
+        let found = Found {
+            finding,
+            may_be_replaced,
+        };
+        found.join((pc, class), &mut self.findings);
     }
 
     /// Reports a read of an unwritten register.

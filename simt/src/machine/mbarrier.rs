@@ -232,6 +232,7 @@ impl Block<'_> {
                     pc,
                     wrote: true,
                     spread: Spread::One,
+                    is_exact: true,
                 };
                 self.report_shared(&on, true, vec![(lane, on.at[lane], conflict)]);
                 return;

@@ -40,7 +40,6 @@ mod turns;
 mod warp;
 mod watch;
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
@@ -48,10 +47,11 @@ use rayon::prelude::*;
 
 use crate::code::Kernel;
 use crate::error::Result;
-use crate::report::{Class, Counts, Finding, Line, Report, Step};
+use crate::report::{Counts, Line, Report, Step};
 
 pub use argument::Arg;
 use block::Grid;
+use findings::Findings;
 pub use global::Buffer;
 use global::{Global, Range};
 use known::Board;
@@ -226,9 +226,6 @@ fn prepare<'a>(
     }
 }
 
-/// The findings at each step, one of a class.
-type Findings = BTreeMap<(u32, Class), Finding>;
-
 /// Results of some blocks.
 struct Done {
     counts: Vec<Counts>,
@@ -282,10 +279,8 @@ fn join(mut a: Done, b: Done, printed: usize) -> Done {
     for (a, b) in a.counts.iter_mut().zip(&b.counts) {
         a.add(b);
     }
-    for (at, finding) in b.findings {
-        let same = a.findings.entry(at);
-        same.and_modify(|known| known.count += finding.count)
-            .or_insert(finding);
+    for (at, found) in b.findings {
+        found.join(at, &mut a.findings);
     }
     // Blocks are merged in order, so the kept text is the start of the whole output.
     if a.printed.len() < printed {
@@ -314,7 +309,7 @@ fn report(grid: &Grid, done: Done) -> Report {
         grid: grid.shape.grid,
         block: grid.shape.block,
         lines: lines.collect(),
-        findings: done.findings.into_values().collect(),
+        findings: done.findings.into_values().map(|f| f.finding).collect(),
         total,
         printed: done.printed,
         trace: done.trace,

@@ -50,6 +50,8 @@ pub struct Epoch {
     pub warp: u8,
     /// Whether it is an atomic or other strong access; two of those do not race.
     pub strong: bool,
+    /// Whether its scope is the block.
+    pub narrow: bool,
     /// The threads that it stands for.
     pub spread: Spread,
 }
@@ -77,6 +79,8 @@ pub struct Access<'a> {
     pub pc: u32,
     /// Whether it is an atomic or other strong access.
     pub strong: bool,
+    /// Whether its scope is the block.
+    pub narrow: bool,
     /// The warp's knowledge of its block and of others.
     pub known: &'a Known,
     /// Number of the block whose shared memory is accessed; of global memory the accessing block's.
@@ -92,13 +96,15 @@ impl Access<'_> {
             pc: self.pc,
             warp: self.warp,
             strong: self.strong,
+            narrow: self.narrow,
             spread,
         }
     }
 
     /// Returns how an earlier epoch is ordered with this access, as far as all lanes share the answer.
     pub fn order(&self, epoch: &Epoch) -> Order {
-        if epoch.strong && self.strong {
+        let in_scope = epoch.block == self.block || !(epoch.narrow || self.narrow);
+        if epoch.strong && self.strong && in_scope {
             return Order::Before;
         }
         if epoch.block != self.block {
@@ -206,7 +212,7 @@ mod tests {
         /// The common answer for all lanes equals the answer for each lane.
         #[test]
         fn an_order_is_that_of_its_lanes(
-            (block, time, warp, strong) in (0..2u32, 1..12u32, 0..4u8, any::<bool>()),
+            (block, time, warp, (strong, narrow)) in (0..2u32, 1..12u32, 0..4u8, any::<(bool, bool)>()),
             (spread, lane, lanes, warps) in (spread(), 0..32usize, any::<u32>(), 0..16u32),
             (mine, strongly) in (0..32usize, any::<bool>()),
             syncs in prop::collection::vec((0..4usize, any::<u32>()), 0..6),
@@ -220,14 +226,15 @@ mod tests {
                     _ => known[w].sync_lanes(mask | 1, !0, &mut clock),
                 }
             }
-            let access = Access { block: 0, warp: 1, pc: 0, strong: strongly, known: &known[1], home: 0 };
-            let epoch = Epoch { block, time, pc: 0, warp, strong, spread };
+            let access = Access { block: 0, warp: 1, pc: 0, strong: strongly, narrow: false, known: &known[1], home: 0 };
+            let epoch = Epoch { block, time, pc: 0, warp, strong, narrow, spread };
             let first = match spread {
                 Spread::Warps => 1 << warp,
                 _ => 1 << lane,
             };
             let readers = first | if spread == Spread::Warps { warps } else { lanes };
-            let expected = epoch.strong && strongly || access.is_after(&epoch, lane, readers, mine);
+            let in_scope = block == 0 || !narrow;
+            let expected = strong && strongly && in_scope || access.is_after(&epoch, lane, readers, mine);
             let found = match access.order(&epoch) {
                 Order::Before => true,
                 Order::Unordered => false,

@@ -62,6 +62,8 @@ pub struct Conflict {
     pub wrote: bool,
     /// Whether it stands for others, too. Then `other` may even be the current thread.
     pub spread: Spread,
+    /// Whether `other` is a thread; if not, only its warp is known.
+    pub is_exact: bool,
 }
 
 /// Races of lanes: the lane, its byte, and the conflicting access.

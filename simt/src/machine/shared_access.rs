@@ -20,16 +20,20 @@ pub fn access<'a>((block, home): (u32, u32), on: &Lanes, known: &'a Known) -> Ac
         warp: on.w as u8,
         pc: on.pc,
         strong: on.strong,
+        narrow: false,
         known,
         home,
     }
 }
 
 impl Block<'_> {
-    /// Describes an access for the shadow, if races are checked.
+    /// Describes an access of global memory for the shadow, if races are checked.
     pub fn access(&self, on: &Lanes) -> Option<Access<'_>> {
         let (blocks, known) = ((self.number, self.number), &self.warps[on.w].known);
-        let access = || access(blocks, on, known);
+        let access = || Access {
+            narrow: self.grid.kernel.code[on.pc as usize].is_narrow,
+            ..access(blocks, on, known)
+        };
         self.grid.options.races.then(access)
     }
 
@@ -161,6 +165,7 @@ impl Block<'_> {
             pc: other_pc,
             wrote: other_wrote,
             spread,
+            is_exact,
         } = conflict;
         let here = if wrote { "writes" } else { "reads" };
         let there = if other_wrote { "written" } else { "read" };
@@ -168,34 +173,38 @@ impl Block<'_> {
         // The numbers beyond the warps' are those of bulk copies.
         let by_copy = other.warp as usize >= self.warps.len();
         let location = self.grid.kernel.code[other_pc as usize].location.words();
-        let is_same = other.block == self.number
-            && other.warp as usize == on.w
-            && other.lane as usize == lane;
+        let is_narrow = |pc: u32| self.grid.kernel.code[pc as usize].is_narrow;
+        let is_of_warp =
+            other.block == self.number && other.warp as usize == on.w && spread != Spread::Blocks;
+        let is_same = is_of_warp && other.lane as usize == lane;
         let who = match spread {
             _ if by_copy => "a bulk copy".into(),
             Spread::One => thread.to_string(),
             // The last one may be the thread that the finding is about.
             Spread::Lanes if is_same => "other lanes of its warp".into(),
-            Spread::Warps if is_same => "threads of other warps".into(),
+            Spread::Warps if !is_exact => format!("several warps, warp {} among them,", other.warp),
             Spread::Lanes => format!("lanes of one warp, {thread} among them,"),
             Spread::Warps => format!("several warps, {thread} among them,"),
             Spread::Blocks => "threads of several blocks".into(),
         };
-        let of_warp = spread != Spread::Warps && other.warp as usize == on.w;
         let lacking = if by_copy {
             "its thread, or one that it synchronised with, did not wait at the copy's mbarrier"
         } else if other.block != self.number && self.is_peer(other.block) {
             "no barrier of the cluster orders them, and no fence with an atomic"
+        } else if other.block != self.number && (is_narrow(on.pc) || is_narrow(other_pc)) {
+            "the scope `.cta` reaches no other block; `.gpu` does"
         } else if other.block != self.number || spread == Spread::Blocks {
             "blocks run in any order unless fences and atomics connect them"
-        } else if of_warp && other_pc == on.pc {
+        } else if is_of_warp && other_pc == on.pc {
             "the lanes of one instruction have no order"
-        } else if of_warp {
+        } else if is_of_warp {
             "no `bar.sync` orders them (nor `bar.warp.sync`, for bytes of one warp alone), and they are not both atomic"
         } else {
             "no barrier orders them, and they are not both atomic"
         };
-        self.find(Class::Race, on.w, on.pc, lane, || {
+        // No barrier orders the lanes of one instruction, so that this race is as good a report as any.
+        let may_be_replaced = is_of_warp && other_pc != on.pc;
+        self.find_race((on.w, lane), on.pc, may_be_replaced, || {
             format!("{here} {at}, which is {there} by {who} in {location}: {lacking}")
         });
     }

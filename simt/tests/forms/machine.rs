@@ -646,6 +646,54 @@ fn a_race_is_with_others() {
     assert_eq!(report.findings[0].what, expected);
 }
 
+/// A thread reads what its neighbour wrote, and then by the same instruction what a thread of the other warp wrote.
+#[test]
+fn a_race_of_two_warps_is_reported_before_one_within_a_warp() {
+    let body = |partners: &str| {
+        format!(
+            "st.global.u32 [%to], %i;
+            mov.u32 %k, 1;
+            again: xor.b32 %x, %i, %k;
+            mad.wide.u32 %to, %x, 4, %out;
+            ld.global.u32 %y, [%to];
+            {partners}
+            @%p bra again;"
+        )
+    };
+    let last = |partners: &str| -> String {
+        let (_, report) =
+            launch(&text("", &body(partners)), dim(1, 64), &Options::default()).unwrap();
+        report.findings.last().unwrap().to_string()
+    };
+    let neighbours = last("add.u32 %k, %k, 2; setp.lt.u32 %p, %k, 4;");
+    let expected = "thread 0 of block 0: reads byte 4 of out, which is written by thread 1 of block 0 in line 14: \
+                    no `bar.sync` orders them (nor";
+    assert!(neighbours.contains(expected), "{neighbours}");
+    assert!(neighbours.ends_with("(128 times)"), "{neighbours}");
+    let warps = last("add.u32 %k, %k, 31; setp.lt.u32 %p, %k, 64;");
+    let expected = "thread 32 of block 0: reads byte 0 of out, which is written by thread 0 of block 0 in line 14: \
+                    no barrier orders them";
+    assert!(warps.contains(expected), "{warps}");
+    assert!(warps.ends_with("(128 times)"), "{warps}");
+}
+
+/// Three warps read a word. Warp 0, which did so first, writes it after a barrier with warp 2.
+#[test]
+fn a_race_with_readers_names_one_of_another_warp() {
+    let body = "ld.global.u32 %x, [%out];
+        shr.u32 %k, %i, 5;
+        setp.eq.u32 %q, %k, 1;
+        @%q bra end;
+        bar.sync 1, 64;
+        setp.eq.u32 %p, %i, 5;
+        @%p st.global.u32 [%out], %i;
+        end:";
+    let (_, report) = launch(&text("", body), dim(1, 96), &Options::default()).unwrap();
+    let expected = "writes byte 0 of out, which is read by several warps, warp 1 among them, in line 14: no \
+                    barrier orders them, and they are not both atomic";
+    assert_eq!(report.findings[0].what, expected);
+}
+
 #[test]
 fn lanes_at_one_address_need_its_bytes_once() {
     let body = "ld.global.u32 %x, [%out];

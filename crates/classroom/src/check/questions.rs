@@ -194,23 +194,31 @@ fn wrong(answer: &str, truths: &[String], question: &Truth) -> Option<String> {
         return unfit;
     }
     if !options(question).is_empty() {
-        return Some("what the counters say".into());
+        return Some("another answer, by the simulator's counters".into());
     }
     let (what, more, less) = match question {
         Truth::Line { .. } => (
-            "the line that costs most".to_owned(),
-            "further down",
-            "further up",
+            "the one that costs most".to_owned(),
+            "a line further down",
+            "a line further up",
         ),
         // The formula tells a learner who gave a total that a share is asked for.
-        Truth::Count { entry, of } => (format!("`{of}` of `{entry}` as counted"), "more", "less"),
-        _ => ("what is counted".to_owned(), "more", "less"),
+        Truth::Count { entry, of } => (
+            format!("`{of}` of `{entry}` as the simulator counts"),
+            "a larger number",
+            "a smaller number",
+        ),
+        _ => (
+            "as the simulator counts".to_owned(),
+            "a larger number",
+            "a smaller number",
+        ),
     };
     let truth = truths.first().and_then(|truth| number(truth));
     match number(answer).partial_cmp(&truth) {
         Some(Ordering::Equal) => None,
-        Some(Ordering::Less) => Some(format!("{what}, which is {more}")),
-        _ => Some(format!("{what}, which is {less}")),
+        Some(Ordering::Less) => Some(format!("{more} ({what})")),
+        _ => Some(format!("{less} ({what})")),
     }
 }
 

@@ -338,8 +338,8 @@ fn predictions_are_told_apart_once_they_change() {
         .unwrap_err()
         .line;
     assert!(
-        line.contains(": wavefronts: expected `shared_")
-            && line.ends_with("as counted, which is more, found `60`"),
+        line.contains(": wavefronts: expected a larger number (`shared_")
+            && line.ends_with("as the simulator counts), found `60`"),
         "{line}"
     );
     let notes = told("third", solution(exercise)).unwrap();

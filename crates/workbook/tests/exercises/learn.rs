@@ -365,7 +365,7 @@ fn an_optimisation_is_predicted_first() {
     let wrong = changed(&exercise, "// wavefronts = 64", "// wavefronts = 61");
     fs::write(folder.file(&exercise), wrong).unwrap();
     let run = folder.run(&["check"]);
-    let said = " as counted, which is more, found `61`";
+    let said = " as the simulator counts), found `61`";
     assert!(run.ended(1).contains(said), "{}", run.stdout);
     fs::write(folder.file(&exercise), exercise.solution.unwrap()).unwrap();
     let run = folder.run(&["check"]);

@@ -21,6 +21,7 @@ fn code(steps: &[&str]) -> Vec<Step> {
             op,
             location: Location::default(),
             form: word.into(),
+            is_narrow: false,
         }
     };
     steps.iter().map(step).collect()

@@ -42,7 +42,7 @@ proptest! {
                 _ => {}
             }
             let known = &known[warp];
-            let access = Access { block: mask >> 31, warp: warp as u8, pc, strong: strong && bytes > 2, known, home: mask >> 31 };
+            let access = Access { block: mask >> 31, warp: warp as u8, pc, strong: strong && bytes > 2, narrow: false, known, home: mask >> 31 };
             let mut left = !0;
             let [mut found, mut expected] = [vec![], vec![]];
             let [mut a, mut b] = [together.visit(&access), single.visit(&access)];

@@ -1,6 +1,7 @@
 //! The effect of an instruction on a page, lane by lane.
 
-use super::super::race::{Access, Epoch, Order, Spread};
+use super::super::coalesce::lanes;
+use super::super::race::{Access, Epoch, Order, Spread, Stamp};
 use super::{Cell, Conflict, Page, Record};
 
 /// A visit of a page by an instruction of a warp, lane by lane. Results for an epoch are cached for the next
@@ -105,8 +106,12 @@ impl Visit<'_> {
             readers,
         } = self.page.cells[i];
         let mut conflict = self.after_writer(writer, lane);
-        if conflict.is_none() && !self.is_after_readers(reader, readers, lane) {
-            conflict = Some(self.conflict(reader, false));
+        let mine = (self.access.block, self.access.warp.into());
+        let is_of_warp = |c: &Conflict| (c.other.block, c.other.warp) == mine;
+        if conflict.as_ref().is_none_or(is_of_warp) && !self.is_after_readers(reader, readers, lane)
+        {
+            let other = self.conflict_of_readers(reader, readers, lane);
+            conflict = conflict.filter(|_| is_of_warp(&other)).or(Some(other));
         }
         let keep = self.access.strong && self.adds_nothing_to(writer, lane);
         self.page.cells[i] = Cell {
@@ -224,7 +229,40 @@ impl Visit<'_> {
             pc: epoch.pc,
             wrote,
             spread: epoch.spread,
+            is_exact: true,
         }
+    }
+
+    /// The conflict with readers. Where they are of several warps, it names one that is not the writer's, if such a
+    /// warp is unordered with it.
+    fn conflict_of_readers(&self, record: Record, readers: u32, lane: usize) -> Conflict {
+        let conflict = self.conflict(record, false);
+        if conflict.spread != Spread::Warps {
+            return conflict;
+        }
+        let epoch = self.epoch(record);
+        let of_others = lanes(readers).filter(|&w| {
+            let is_mine = epoch.block == self.access.block && w == usize::from(self.access.warp);
+            !is_mine && !self.access.is_after(epoch, record.lane(), 1 << w, lane)
+        });
+        let others: u32 = of_others.fold(0, |mask, w| mask | 1 << w);
+        let named = |warp, lane, spread| Conflict {
+            other: Stamp {
+                warp,
+                lane,
+                ..conflict.other
+            },
+            is_exact: false,
+            spread,
+            ..conflict
+        };
+        if others == 0 {
+            return named(self.access.warp.into(), lane as u32, Spread::Lanes);
+        }
+        if others >> epoch.warp & 1 == 1 {
+            return conflict;
+        }
+        named(others.trailing_zeros(), 0, Spread::Warps)
     }
 
     fn is_same_thread(&self, record: Record, lane: usize) -> bool {
