@@ -135,7 +135,7 @@ impl<'a> Lowering<'a> {
             returns: Vec::new(),
             location: Location {
                 line: entry.line,
-                source: None,
+                ..Location::default()
             },
             form: String::new(),
             guard: None,
