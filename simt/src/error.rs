@@ -10,7 +10,7 @@ pub struct Location {
     /// File and line of the last `.loc`.
     pub source: Option<(String, u32)>,
     /// The line of another file that `source` was inlined into, such as that of a kernel which calls a function of a header.
-    pub called: Option<(String, u32)>,
+    pub called: Option<Box<(String, u32)>>,
 }
 
 impl fmt::Display for Location {

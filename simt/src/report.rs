@@ -78,7 +78,7 @@ pub struct Finding {
     pub source: Option<(String, u32)>,
     /// The line of another file that `source` was inlined into, such as that of a kernel which calls a function of a header.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub called: Option<(String, u32)>,
+    pub called: Option<Box<(String, u32)>>,
     /// The opcode with its modifiers.
     pub form: String,
     /// The first thread that showed it.

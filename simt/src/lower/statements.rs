@@ -64,7 +64,7 @@ impl<'a> Lowering<'a> {
         let called = places.last().map(place);
         let is_other =
             |(file, _): &(String, u32)| source.as_ref().is_some_and(|(of, _)| of != file);
-        let called = called.filter(is_other);
+        let called = called.filter(is_other).map(Box::new);
         self.location = Location {
             line: instruction.line,
             source,

@@ -303,7 +303,7 @@ fn code_of_a_header_has_the_line_of_its_caller() {
         panic!("expected a wrong name");
     };
     assert_eq!(location.source, Some(("x.cuh".into(), 9)));
-    assert_eq!(location.called, Some(("a.cu".into(), 12)));
+    assert_eq!(location.called.as_deref(), Some(&("a.cu".into(), 12)));
 }
 
 #[test]

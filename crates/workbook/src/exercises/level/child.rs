@@ -214,7 +214,7 @@ pub fn observe(call: &Call, run: impl FnOnce() -> candle_core::Result<Vec<Tensor
             .extend(report.findings.iter().map(|finding| Found {
                 entry: report.entry.clone(),
                 source: finding.source.clone(),
-                called: finding.called.clone(),
+                called: finding.called.as_deref().cloned(),
                 line: finding.line,
                 what: format!(
                     "{}: `{}`: {}: {}",
