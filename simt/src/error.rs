@@ -9,6 +9,8 @@ pub struct Location {
     pub line: u32,
     /// File and line of the last `.loc`.
     pub source: Option<(String, u32)>,
+    /// The line of another file that `source` was inlined into, such as that of a kernel which calls a function of a header.
+    pub called: Option<Box<(String, u32)>>,
 }
 
 impl fmt::Display for Location {

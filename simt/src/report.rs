@@ -76,6 +76,9 @@ pub struct Finding {
     pub line: u32,
     /// File and line of the source, if the text names them.
     pub source: Option<(String, u32)>,
+    /// The line of another file that `source` was inlined into, such as that of a kernel which calls a function of a header.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub called: Option<Box<(String, u32)>>,
     /// The opcode with its modifiers.
     pub form: String,
     /// The first thread that showed it.
@@ -91,6 +94,7 @@ impl fmt::Display for Finding {
         let location = Location {
             line: self.line,
             source: self.source.clone(),
+            called: None,
         };
         write!(
             f,

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use candle_core::{DType, Device};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Args, Command, Parser, ValueEnum};
 use data::BadInput;
 use kernels::dispatch::Op;
@@ -170,7 +171,37 @@ struct Program<T: Args> {
 /// # Errors
 /// [`clap::Error`], which [`crate::run`] prints as one line; `--help` is one of them.
 pub fn parse<T: Args>() -> Result<T, clap::Error> {
-    Ok(options::<Program<T>>()?.args)
+    let texts: Vec<OsString> = std::env::args_os().collect();
+    Ok(options_of::<Program<T>>(&texts)
+        .map_err(|error| without_level(error, &texts))?
+        .args)
+}
+
+/// A program of one level has no `--level`; says which command has it.
+fn without_level(error: clap::Error, texts: &[OsString]) -> clap::Error {
+    let is_level = |value: &ContextValue| match value {
+        ContextValue::String(option) => option.split('=').next() == Some("--level"),
+        _ => false,
+    };
+    let option = error.get(ContextKind::InvalidArg);
+    if error.kind() != ErrorKind::UnknownArgument || !option.is_some_and(is_level) {
+        return error;
+    }
+    let name = texts.first().map(Path::new).and_then(Path::file_stem);
+    let name = name.unwrap_or_default().to_string_lossy();
+    if !["lm", "vit", "gnn"].contains(&&*name) {
+        return error;
+    }
+    let level = texts.iter().filter_map(|text| text.to_str());
+    let level = level.skip_while(|text| text.split('=').next() != Some("--level"));
+    let level: Vec<&str> = level.flat_map(|text| text.split('=')).collect();
+    let level = level.get(1).filter(|text| !text.starts_with('-'));
+    let level = level.unwrap_or(&"LEVEL");
+    let line = format!(
+        "unexpected argument '--level': this example runs the level of its folder; type \
+         `cargo run --release -- {name} --level {level}`, or `--swap OP={level}` here for one method"
+    );
+    clap::Error::raw(ErrorKind::UnknownArgument, line)
 }
 
 /// Parses the options of this process. A negative number after an option that takes numbers counts as its
@@ -284,6 +315,33 @@ mod tests {
         assert_eq!(below, Some(Below::Draw { heat: -0.5 }));
         let grid = read(&["--grid", "-1", "-x"]).unwrap();
         assert_eq!((grid.grid.as_deref(), grid.x), (Some("-1"), true));
+    }
+
+    #[test]
+    fn a_program_of_one_level_says_which_command_takes_a_level() {
+        #[derive(Debug, Args)]
+        struct Options {
+            #[arg(long)]
+            model: Option<String>,
+        }
+        let error = |texts: &[&str]| {
+            let texts: Vec<OsString> = texts.iter().map(OsString::from).collect();
+            let read = options_of::<Program<Options>>(&texts);
+            let read = read.map(|program| program.args.model);
+            data::usage(&without_level(read.unwrap_err(), &texts).to_string())
+        };
+        let expected = "unexpected argument '--level': this example runs the level of its folder; type \
+                        `cargo run --release -- lm --level mine`, or `--swap OP=mine` here for one method";
+        assert_eq!(
+            error(&["target/release/examples/lm", "--level", "mine"]),
+            expected
+        );
+        assert_eq!(error(&["lm", "--model", "tiny", "--level=mine"]), expected);
+        let other = error(&["lm", "--levels", "mine"]);
+        assert!(
+            other.starts_with("unexpected argument '--levels' found"),
+            "{other}"
+        );
     }
 
     #[test]

@@ -91,6 +91,7 @@ mod tests {
                 class,
                 line,
                 source: None,
+                called: None,
                 form: "st.global.f32".into(),
                 thread,
                 what: "4 bytes behind y".into(),

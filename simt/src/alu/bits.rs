@@ -141,7 +141,9 @@ fn found(zeros: u32, width: u32) -> u32 {
 /// `mov` between registers.
 fn identity(ty: Type) -> Option<Alu> {
     Some(match ty {
-        Type::Pred | Type::B128 => return None,
+        Type::Pred | Type::B128 | Type::F16 | Type::F16x2 | Type::Bf16 | Type::Bf16x2 => {
+            return None;
+        }
         _ if ty.bytes() == 8 => map!(D, |a: u64| a),
         _ => map!(W, |a: u32| a),
     })

@@ -9,6 +9,18 @@ use super::modifiers::{has, mods};
 
 /// Rounding modifiers, the most common first.
 const ROUNDINGS: [&str; 4] = ["rn", "approx", "rzi", "rni"];
+/// Opcodes whose forms with the types in `ALL` are those of PTX.
+const COMPLETE: [&str; 20] = [
+    "abs", "add", "and", "bfind", "brev", "clz", "cnot", "div", "max", "min", "mov", "neg", "not",
+    "or", "popc", "rem", "shl", "shr", "sub", "xor",
+];
+/// Types of operands.
+const ALL: [&str; 15] = [
+    "b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64", "f16", "f16x2", "bf16",
+    "bf16x2", "f32", "f64",
+];
+/// Opcodes that also take predicates.
+const LOGIC: [&str; 5] = ["and", "mov", "not", "or", "xor"];
 /// Types, the most common first.
 const TYPES: [&str; 4] = ["u32", "f32", "b32", "f64"];
 
@@ -20,9 +32,41 @@ impl Lowering<'_> {
         }
         match completed(i) {
             Some((missing, form)) => self.wrong(&format!("{missing}, as in `{form}`"), &self.form),
-            None => self.unsupported(""),
+            None => match other_types(i) {
+                Some(types) => self.wrong(&types, &self.form),
+                None => self.unsupported(""),
+            },
         }
     }
+}
+
+/// The types that an instruction takes whose type alone is wrong: `` .b16, .b32 or .b64, the types of `shl` in PTX ``.
+fn other_types(i: &Instruction) -> Option<String> {
+    let all = mods(i);
+    let (last, others) = all.split_last()?;
+    if !COMPLETE.contains(&&*i.opcode) || !ALL.contains(last) {
+        return None;
+    }
+    let takes = |ty: &&&str| {
+        let all: Vec<&str> = others.iter().copied().chain([**ty]).collect();
+        alu::select(&i.opcode, &all).is_some()
+    };
+    let pred = LOGIC.contains(&&*i.opcode).then_some(&"pred");
+    let taken: Vec<String> = ALL
+        .iter()
+        .filter(takes)
+        .chain(pred)
+        .map(|ty| format!(".{ty}"))
+        .collect();
+    let (end, begin) = taken.split_last()?;
+    let types = if begin.is_empty() {
+        end.clone()
+    } else {
+        format!("{} or {end}", begin.join(", "))
+    };
+    let opcode = std::iter::once(&*i.opcode);
+    let form: Vec<&str> = opcode.chain(others.iter().copied()).collect();
+    Some(format!("{types}, the types of `{}` in PTX", form.join(".")))
 }
 
 /// Whether an integer product lacks `.lo`, `.hi` or `.wide`.

@@ -138,7 +138,7 @@ impl<'a> Lowering<'a> {
             returns: Vec::new(),
             location: Location {
                 line: entry.line,
-                source: None,
+                ..Location::default()
             },
             form: String::new(),
             guard: None,

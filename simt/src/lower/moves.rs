@@ -12,8 +12,11 @@ use super::registers::{Width, special};
 impl Lowering<'_> {
     /// Lowers `mov`, except for predicates.
     pub fn mov(&mut self, i: &Instruction) -> Result<()> {
-        let [d, a] = self.operands::<2>(i)?;
         let ty = self.last_type(i)?;
+        if matches!(ty, Type::F16 | Type::F16x2 | Type::Bf16 | Type::Bf16x2) {
+            return Err(self.not_selected(i));
+        }
+        let [d, a] = self.operands::<2>(i)?;
         match (d, a) {
             (Operand::Vector(parts), _) => self.unpack(parts, a, ty),
             (_, Operand::Vector(parts)) => self.pack(d, parts, ty),

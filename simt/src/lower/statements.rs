@@ -59,12 +59,16 @@ impl<'a> Lowering<'a> {
         let places: Vec<(&str, u32)> = instruction.loc.iter().filter_map(named).collect();
         // For code in a header of the CUDA toolkit, the calling line is more useful.
         let own = places.iter().find(|(file, _)| !is_of_toolkit(file));
-        let source = own
-            .or(places.first())
-            .map(|&(file, line)| (file.to_owned(), line));
+        let place = |&(file, line): &(&str, u32)| (file.to_owned(), line);
+        let source = own.or(places.first()).map(place);
+        let called = places.last().map(place);
+        let is_other =
+            |(file, _): &(String, u32)| source.as_ref().is_some_and(|(of, _)| of != file);
+        let called = called.filter(is_other).map(Box::new);
         self.location = Location {
             line: instruction.line,
             source,
+            called,
         };
         self.form = instruction.form();
         self.guard = None;
@@ -96,7 +100,7 @@ impl<'a> Lowering<'a> {
     pub fn begin_variable(&mut self, variable: &Variable) {
         self.location = Location {
             line: variable.line,
-            source: None,
+            ..Location::default()
         };
         self.form = format!(".{:?} {}", variable.space, variable.name).to_lowercase();
     }

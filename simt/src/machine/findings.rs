@@ -127,6 +127,7 @@ impl Block<'_> {
             class,
             line: step.location.line,
             source: step.location.source.clone(),
+            called: step.location.called.clone(),
             form: step.form.clone(),
             thread,
             what: what(),

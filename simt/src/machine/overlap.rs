@@ -227,6 +227,7 @@ fn conflicts(
                 class: Class::Race,
                 line: step.location.line,
                 source: step.location.source.clone(),
+                called: step.location.called.clone(),
                 form: step.form.clone(),
                 thread: *thread,
                 what,

@@ -112,3 +112,56 @@ fn the_texts_of_toml_are_read_and_its_code_is_not() {
     let numbers: Vec<usize> = texts(toml).into_iter().map(|(number, _)| number).collect();
     assert_eq!(numbers, [1, 3, 5, 6, 8, 13]);
 }
+
+/// Names and shapes of the fields in the text of a type: `` `offsets` (G + 1) u32 ``.
+fn fields(text: &str) -> Vec<String> {
+    let field = Regex::new(r"/// (.*)\n\s*(?:pub )?([a-z_]+): ").unwrap();
+    let shape = Regex::new(r"^(?:\([^)]*\)(?: [uf]32)?|[A-Z][a-z]*\b(?::|$))").unwrap();
+    let of = |found: regex::Captures| {
+        let (_, [says, name]) = found.extract();
+        let shape = shape
+            .find(says)
+            .map(|shape| shape.as_str().trim_end_matches(':'));
+        let shape = shape.map_or(String::new(), |shape| format!(" {shape}"));
+        format!("`{name}`{shape}")
+    };
+    field.captures_iter(text).map(of).collect()
+}
+
+/// The chapter *Build your own level* lists the fields of the types that a method receives.
+#[test]
+fn the_table_of_fields_is_that_of_the_types() {
+    let chapter = read(&root().join("book/chapters/own-level.md"));
+    for (file, begin, name) in [
+        ("crates/operands/src/norm.rs", "    Rms {", "Norm::Rms"),
+        ("crates/operands/src/norm.rs", "    Layer {", "Norm::Layer"),
+        (
+            "crates/operands/src/linear.rs",
+            "pub struct Linear {",
+            "Linear",
+        ),
+        ("models/src/ops.rs", "pub struct Heads {", "Heads"),
+        ("models/src/rope.rs", "pub struct Rope {", "Rope"),
+        ("crates/operands/src/graph.rs", "pub struct Csr {", "Csr"),
+        (
+            "crates/operands/src/graph.rs",
+            "pub struct Segments {",
+            "Segments",
+        ),
+    ] {
+        let text = read(&root().join(file));
+        let (_, body) = text.split_once(begin).unwrap();
+        let (body, _) = body.split_once('}').unwrap();
+        let begin = format!("| `{name}` | ");
+        let row = chapter.lines().find_map(|line| line.strip_prefix(&begin));
+        let row = row.unwrap_or_else(|| panic!("no row of {name}"));
+        let shown: Vec<&str> = row.trim_end_matches(" |").split("; ").collect();
+        // A remark may follow the shape.
+        let shown: Vec<&str> = (shown.iter())
+            .map(|field| field.split(", if ").next().unwrap())
+            .collect();
+        let expected = fields(body);
+        assert!(expected.len() > 1, "{name}: {expected:?}");
+        assert_eq!(shown, expected, "{name}");
+    }
+}

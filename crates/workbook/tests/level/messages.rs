@@ -46,7 +46,7 @@ fn the_next_step_is_about_the_method_that_was_checked() {
 fn a_kernels_hint_is_about_traffic_and_the_starters_milestones_are_counted_apart() {
     let learner = ptx();
     let ran = check(&learner, "norm_linear");
-    let count = "\n2 of 111 milestones reached, and 0 that the starter has (·: not measured)\n";
+    let count = "\n2 of 111 milestones reached, and 0 that the starter has; left: 104, and 5 that need a GPU (·: not measured)\n";
     assert!(ran.stdout.contains(count), "{ran:?}");
     assert!(
         next(&ran).starts_with("Next: make norm_linear move at most"),
@@ -59,7 +59,7 @@ fn a_kernels_hint_is_about_traffic_and_the_starters_milestones_are_counted_apart
         "{hint:?}"
     );
     let ran = check(&learner, "linear");
-    let count = "\n2 of 111 milestones reached, and 1 that the starter has (";
+    let count = "\n2 of 111 milestones reached, and 1 that the starter has; left: ";
     assert!(ran.stdout.contains(count), "{ran:?}");
     // A row for the method that was named, and for no other.
     assert!(
@@ -204,6 +204,59 @@ fn a_check_shows_what_a_method_wrote_to_stderr() {
     );
 }
 
+#[test]
+fn a_check_shows_what_a_kernel_prints() {
+    let learner = ptx();
+    let print = "{ .reg .b64 %f; mov.u64 %f, said; cvta.global.u64 %f, %f; .param .b64 f; st.param.b64 [f], %f; .param .b64 v; \
+                 st.param.b64 [v], %f; .param .b32 r; call.uni (r), vprintf, (f, v); }\nscaled:";
+    let declared = ".address_size 64\n.extern .func (.param .b32 r) vprintf (.param .b64 f, .param .b64 v);\n\
+                    .global .align 1 .b8 said[4] = {104, 105, 10, 0};\n";
+    let text = RMS_NORM.replacen("scaled:", print, 1);
+    let text = text.replacen(".address_size 64\n", declared, 1);
+    fs::write(learner.file("kernels/rms_norm.ptx"), text).unwrap();
+    let ran = check(&learner, "norm_linear");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let line = "norm_linear: printf in rms_norm, call 1 in f32, launch 1: hi\n";
+    assert_eq!(ran.stdout.matches(line).count(), 20, "{ran:?}");
+    let more = "\nnorm_linear: … ";
+    assert!(
+        ran.stdout.contains(more) && ran.stdout.contains(" more lines of printf\n"),
+        "{ran:?}"
+    );
+}
+
+#[test]
+fn a_fault_in_a_header_names_the_line_that_calls_it() {
+    let learner = ptx();
+    let wrong = RMS_NORM.replacen(
+        "    @%done bra end;",
+        "    setp.ge.u32 %done, %i, 512;\n    @%done bra end;\n    LOC",
+        1,
+    );
+    let wrong = wrong.replacen(
+        ".address_size 64\n",
+        ".address_size 64\n.file 1 \"kernels/rows.cuh\"\n.file 2 \"kernels/norm.cu\"\n",
+        1,
+    );
+    for (loc, caller) in [
+        (
+            ".loc 1 7 0, function_name $f, inlined_at 2 12 0",
+            "norm.cu:12",
+        ),
+        (".loc 1 7 0", "rms_norm.ptx:8"),
+    ] {
+        let text = wrong.replace("LOC", loc);
+        fs::write(learner.file("kernels/rms_norm.ptx"), text).unwrap();
+        let ran = check(&learner, "norm_linear");
+        let header = "my-exercises/levels/mine/kernels/rows.cuh:7: norm_linear: out-of-bounds: ";
+        let caller = format!("(in code that my-exercises/levels/mine/kernels/{caller} calls)");
+        assert!(
+            ran.code == 1 && ran.stdout.contains(header) && ran.stdout.contains(&caller),
+            "{ran:?}"
+        );
+    }
+}
+
 /// `level watch`, which ends with the test.
 struct Watch(Child, BufReader<ChildStdout>);
 
@@ -293,6 +346,17 @@ fn a_watch_times_the_method_that_was_edited() {
     );
     let expected = "norm_linear: traffic: expected kernels that read all operands, found 0 of ";
     assert!(linear.contains(expected), "{linear}");
+    // Outside of all methods: the three that are replaced are checked, and no row of them changes.
+    learner.append("\n// The end.\n");
+    let same = watch.pass();
+    assert!(
+        same.contains("\n3 methods as before\n") || same.starts_with("3 methods as before\n"),
+        "{same}"
+    );
+    assert!(
+        !same.contains("milestones reached") && !same.contains(": traffic: "),
+        "{same}"
+    );
     learner.edit("gelu_of(x, norm, up)", "gelu_of(x, norm, up)?.neg()");
     let fault = watch.pass();
     assert_eq!(

@@ -229,6 +229,35 @@ fn unsupported_instructions() {
 }
 
 #[test]
+fn a_type_that_ptx_lacks_is_answered_with_those_that_it_has() {
+    let bits = ".b16, .b32 or .b64";
+    for (form, types, opcode) in [
+        ("shl.u64", bits, "shl"),
+        ("shl.s32", bits, "shl"),
+        ("not.u32", ".b16, .b32, .b64 or .pred", "not"),
+        ("popc.u32", ".b32 or .b64", "popc"),
+        (
+            "add.b32",
+            ".u16, .u32, .u64, .s16, .s32, .s64, .f16, .f16x2, .bf16, .bf16x2, .f32 or .f64",
+            "add",
+        ),
+        ("rem.f32", ".u16, .u32, .u64, .s16, .s32 or .s64", "rem"),
+        (
+            "mov.f16",
+            ".b16, .b32, .b64, .u16, .u32, .u64, .s16, .s32, .s64, .f32, .f64 or .pred",
+            "mov",
+        ),
+    ] {
+        let expected =
+            format!("line 5: expected {types}, the types of `{opcode}` in PTX, found `{form}`");
+        let registers = ".reg .b16 %h<3>; .reg .b32 %w<3>;";
+        let name = if form == "mov.f16" { 'h' } else { 'w' };
+        let body = format!("{{ {registers} {form} %{name}0, %{name}1, %{name}2; }}");
+        assert_eq!(error(&body), expected);
+    }
+}
+
+#[test]
 fn unsupported_calls() {
     let error =
         |declarations: &str, body: &str| lower_with(declarations, body).unwrap_err().to_string();
@@ -263,6 +292,18 @@ fn an_error_in_a_cuda_header_names_the_calling_line() {
         error.to_string().starts_with("line 9 (a.cu:12): "),
         "{error}"
     );
+}
+
+#[test]
+fn code_of_a_header_has_the_line_of_its_caller() {
+    let body = ".file 1 \"a.cu\"\n.file 2 \"x.cuh\"\n.visible .entry k() {\n.reg .b32 %r<2>;\n\
+                .loc 2 9 3, function_name $f, inlined_at 1 12 3\nmov.b32 %r0, %d0;\n}";
+    let Err(crate::error::Error::Name { location, .. }) = crate::lower::kernel(&module(body), "k")
+    else {
+        panic!("expected a wrong name");
+    };
+    assert_eq!(location.source, Some(("x.cuh".into(), 9)));
+    assert_eq!(location.called.as_deref(), Some(&("a.cu".into(), 12)));
 }
 
 #[test]

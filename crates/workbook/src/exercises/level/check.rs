@@ -24,7 +24,7 @@ pub use self::difference::difference;
 use self::kernels::Kernels;
 use self::stderr::{exhausted, last_lines, one_line, panic, with_line};
 use super::calls::Call;
-use super::child::{self, Counts, Found, Output, Ran, Times};
+use super::child::{self, Counts, Found, Output, PRINTED, Printed, Ran, Times};
 use super::oracle::{expected, with_tanh};
 use super::repeat::Counted;
 
@@ -39,6 +39,8 @@ pub struct Checker<'l> {
     kernels: Kernels,
     /// The last lines that the last child wrote to stderr.
     said: RefCell<Vec<String>>,
+    /// The first lines of `printf` in the kernels of the method that was checked last.
+    printed: RefCell<Vec<String>>,
 }
 
 /// Counts of a method that is right, or one line that names the fault, its file and its line.
@@ -118,12 +120,14 @@ impl<'l> Checker<'l> {
             folder: Temporary::new(&std::env::temp_dir())?,
             kernels: Kernels::of(level.folder()),
             said: RefCell::default(),
+            printed: RefCell::default(),
         })
     }
 
     /// Checks one method: its results against the oracle, with a clean simulation.
     pub fn check(&self, method: &str, seed: u64) -> Result<Checked> {
         let file = self.folder.path().join(format!("{method}.json"));
+        self.printed.take();
         let seed_text = seed.to_string();
         let args = ["run", self.level.name(), method, &seed_text];
         let ended = self.child(self.program, &args, &file, self.limit)?;
@@ -134,6 +138,7 @@ impl<'l> Checker<'l> {
             Ok(ran) => ran,
             Err(error) => return Ok(Err(self.at(method, &one_line(&error.to_string())))),
         };
+        self.printed.replace(printed(&ran));
         Ok(match self.fault(method, &ran, seed)? {
             Some(line) => Err(one_line(&line)),
             None => Ok(self.counted(method, &ran, &file, seed)?),
@@ -286,6 +291,11 @@ impl<'l> Checker<'l> {
         self.said.borrow().clone()
     }
 
+    /// The lines about `printf` in the kernels of the method that was checked last.
+    pub fn printed(&self) -> Vec<String> {
+        self.printed.take()
+    }
+
     /// The line about a process that did not end well, or that wrote to stdout.
     fn refused(
         &self,
@@ -383,7 +393,24 @@ impl<'l> Checker<'l> {
         };
         let what = self.kernels.with_names(&one_line(&what), &found.entry);
         let what = level_kit::with_smem(what);
-        one_line(&format!("{}: {method}: {what}", self.place(found)))
+        let from = match self.caller(found) {
+            Some(place) => format!(" (in code that {place} calls)"),
+            None => String::new(),
+        };
+        one_line(&format!("{}: {method}: {what}{from}", self.place(found)))
+    }
+
+    /// `FILE:LINE` of the learner's kernel that led into the header which a finding is in: the line of the call if the PTX
+    /// names it, or else the line of the kernel.
+    fn caller(&self, found: &Found) -> Option<String> {
+        let (header, _) = found.source.as_ref()?;
+        if let Some((file, line)) = &found.called {
+            return Some(self.place_of(Path::new(file), *line));
+        }
+        let file = self.kernels.file_of(&found.entry);
+        let line = self.kernels.line_of(&found.entry)?;
+        let is_own = Path::new(header).file_name() == file.file_name();
+        (!is_own).then(|| self.place_of(&file, line))
     }
 
     /// `FILE:LINE` of a kernel.
@@ -398,14 +425,44 @@ impl<'l> Checker<'l> {
             Some((file, line)) => (PathBuf::from(file), *line),
             None => (self.kernels.file_of(entry), *line),
         };
+        self.place_of(&file, line)
+    }
+
+    fn place_of(&self, file: &Path, line: u32) -> String {
         let own = self.level.folder().canonicalize().unwrap_or_default();
-        let short = file
-            .strip_prefix(&own)
-            .map(Path::to_path_buf)
-            .unwrap_or(file);
-        let place = self.level.folder().join(short);
+        let place = self
+            .level
+            .folder()
+            .join(file.strip_prefix(&own).unwrap_or(file));
         one_line(&format!("{}:{line}", place.display()))
     }
+}
+
+/// The first lines of `printf` in all launches of a method's calls, and how many follow.
+fn printed(ran: &[Ran]) -> Vec<String> {
+    let launches = || {
+        let calls = ran.iter().zip(child::all()).zip(1..);
+        calls.flat_map(|((ran, (dtype, ..)), call)| {
+            ran.printed.iter().map(move |p| (call, dtype, p))
+        })
+    };
+    let of = |(call, dtype, printed): (usize, DType, &'_ Printed)| -> Vec<String> {
+        let Printed { launch, entry, .. } = printed;
+        let dtype = dtype.as_str();
+        let begin = format!("printf in {entry}, call {call} in {dtype}, launch {launch}: ");
+        let lines = printed.lines.iter().take(PRINTED);
+        lines
+            .map(|line| one_line(&format!("{begin}{line}")))
+            .collect()
+    };
+    let more: usize = launches().fold(0, |sum, (.., p)| p.more.saturating_add(sum));
+    let mut lines: Vec<String> = launches().flat_map(of).collect();
+    let more = more.saturating_add(lines.len().saturating_sub(PRINTED));
+    lines.truncate(PRINTED);
+    if more > 0 {
+        lines.push(format!("… {more} more lines of printf"));
+    }
+    lines
 }
 
 /// The first difference of a call's results from the oracle's.

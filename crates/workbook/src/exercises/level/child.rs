@@ -80,6 +80,35 @@ pub struct Ran {
     pub entries: BTreeSet<String>,
     /// Its launches.
     pub sequence: Option<Sequence>,
+    /// Output of `printf` in its kernels.
+    #[serde(default)]
+    pub printed: Vec<Printed>,
+}
+
+/// Output of `printf` in a launch.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Printed {
+    /// Number of the launch in its call, from 1, and its kernel.
+    pub launch: usize,
+    pub entry: String,
+    /// The first lines.
+    pub lines: Vec<String>,
+    /// Number of the other lines that the simulator keeps.
+    pub more: usize,
+}
+
+/// Lines that `printf` writes, and are shown of a method.
+pub const PRINTED: usize = 20;
+
+fn printed(launch: usize, report: &Report) -> Option<Printed> {
+    let all: Vec<&str> = report.printed.lines().collect();
+    let (lines, more) = all.split_at(all.len().min(PRINTED));
+    (!lines.is_empty()).then(|| Printed {
+        launch,
+        entry: report.entry.clone(),
+        lines: lines.iter().map(|line| (*line).to_owned()).collect(),
+        more: more.len(),
+    })
 }
 
 /// Maximum dimensions of a result, bytes of a kernel's name, and tensors of a call; a right method has far fewer.
@@ -153,6 +182,9 @@ pub struct Found {
     pub entry: String,
     /// File and line of a kernel in CUDA.
     pub source: Option<(String, u32)>,
+    /// The line that calls a function of a header, if `source` is in one.
+    #[serde(default)]
+    pub called: Option<(String, u32)>,
     /// Line of the PTX.
     pub line: u32,
     pub what: String,
@@ -183,6 +215,7 @@ pub fn observe(call: &Call, run: impl FnOnce() -> candle_core::Result<Vec<Tensor
             .extend(report.findings.iter().map(|finding| Found {
                 entry: report.entry.clone(),
                 source: finding.source.clone(),
+                called: finding.called.as_deref().cloned(),
                 line: finding.line,
                 what: format!(
                     "{}: `{}`: {}: {}",
@@ -190,6 +223,10 @@ pub fn observe(call: &Call, run: impl FnOnce() -> candle_core::Result<Vec<Tensor
                 ),
             }));
     }
+    let numbered = (1..).zip(&reports);
+    ran.printed = numbered
+        .filter_map(|(i, report)| printed(i, report))
+        .collect();
     ran.counts.launches = reports.len();
     match made {
         Ok((outputs, tensors)) => {

@@ -17,7 +17,7 @@ use measured::{Measured, Whole};
 pub use measured::{Method, compare, methods};
 
 use super::milestones::Milestones;
-use super::run::reached_of;
+use super::run::Tally;
 use super::rung::Rung;
 
 /// Where a report goes, and how it is measured.
@@ -72,22 +72,14 @@ impl Report {
         }
     }
 
-    /// How many milestones are reached, those of the starter apart.
-    fn reached(&self) -> (usize, usize) {
-        let is_replaced = |m: &&&Reached| {
+    /// How many milestones are reached, those of the starter apart, and left.
+    fn tally(&self) -> Tally {
+        let is_replaced = |m: &Reached| {
             let of = |method: &Method| method.name == m.method && method.replaced;
             self.methods.iter().any(of)
         };
-        let reached = self.milestones.iter().filter(|m| m.passed == Some(true));
-        let reached: Vec<&Reached> = reached.collect();
-        let own = reached.iter().filter(is_replaced).count();
-        (own, reached.len() - own)
-    }
-
-    /// `2 of 111 milestones reached, and 3 that the starter has`
-    fn reached_of(&self) -> String {
-        let (own, starters) = self.reached();
-        reached_of(own, self.milestones.len(), starters)
+        let all = self.milestones.iter();
+        Tally::of(all.map(|m| (is_replaced(m), m.passed == Some(true), m.needs_gpu)))
     }
 
     /// Methods that run no longer as level 1's, and are right.

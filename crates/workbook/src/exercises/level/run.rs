@@ -1,6 +1,7 @@
 //! `level check` and `level hint`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Display, Formatter};
 use std::time::Duration;
 
 use anyhow::Result;
@@ -11,6 +12,59 @@ use models::trace::profile::NOISY;
 use super::milestones::{Method, Milestone, Milestones, Progress, State, TIMED, compared};
 use super::rung::{Checks, Gained, Options, Rung, methods_of};
 use super::{child, new};
+
+/// Marks of a method's milestones, below the names of the kinds: a tick for each that is reached.
+fn marks(milestones: &Milestones, progress: &Progress, method: &str) -> String {
+    let mark = |kind: &str| {
+        let found = milestones
+            .all()
+            .find(|m| m.method == method && m.kind == kind);
+        let state = found.map(|m| progress.get(&m.key()));
+        let measured = |state: Option<&State>| {
+            let state = state.filter(|state| !state.needs_gpu);
+            state.map(|state| state.passed)
+        };
+        let mark = match state.map(measured) {
+            None => " ",
+            Some(Some(true)) => "✓",
+            Some(Some(false)) => "–",
+            Some(None) => "·",
+        };
+        let noise = if state.flatten().is_some_and(|state| state.noisy) {
+            NOISE
+        } else {
+            ""
+        };
+        let width = kind.chars().count();
+        format!("{:width$}", format!("{mark}{noise}"))
+    };
+    let marks: Vec<String> = milestones
+        .kinds
+        .iter()
+        .map(|kind| mark(&kind.name))
+        .collect();
+    marks.join(" ").trim_end().to_owned()
+}
+
+/// Prints the rows of those of `methods` whose marks a check changed, and how many are as `before`.
+pub fn print_changed(
+    milestones: &Milestones,
+    [before, progress]: [&Progress; 2],
+    replaced: &BTreeSet<&str>,
+    methods: &[&str],
+) {
+    let is_changed =
+        |method: &&str| marks(milestones, before, method) != marks(milestones, progress, method);
+    let changed: Vec<&str> = methods.iter().copied().filter(is_changed).collect();
+    if !changed.is_empty() {
+        print(milestones, progress, replaced, &changed);
+    }
+    match methods.len() - changed.len() {
+        0 => {}
+        1 => data::println!("1 method as before"),
+        same => data::println!("{same} methods as before"),
+    }
+}
 
 /// Prints a row for each of `methods`: a tick for each milestone that is reached. Methods that are not `replaced` have theirs
 /// from the starter.
@@ -31,42 +85,16 @@ pub fn print(
     data::println!("{:longest$}  {}", "", kinds.join(" "));
     let is_shown = |method: &&Method| methods.contains(&&*method.name);
     for method in milestones.methods.iter().filter(is_shown) {
-        let of = |kind: &&str| {
-            milestones
-                .all()
-                .find(|m| m.method == method.name && m.kind == *kind)
-        };
-        let mark = |kind: &&str| {
-            let width = kind.chars().count();
-            let state = of(kind).map(|m| progress.get(&m.key()));
-            let measured = |state: Option<&State>| {
-                let state = state.filter(|state| !state.needs_gpu);
-                state.map(|state| state.passed)
-            };
-            let mark = match state.map(measured) {
-                None => " ",
-                Some(Some(true)) => "✓",
-                Some(Some(false)) => "–",
-                Some(None) => "·",
-            };
-            let noise = if state.flatten().is_some_and(|state| state.noisy) {
-                NOISE
-            } else {
-                ""
-            };
-            format!("{:width$}", format!("{mark}{noise}"))
-        };
-        let marks: Vec<String> = kinds.iter().map(mark).collect();
-        data::println!("{:longest$}  {}", method.name, marks.join(" ").trim_end());
+        let marks = marks(milestones, progress, &method.name);
+        data::println!("{:longest$}  {marks}", method.name);
     }
-    let (reached, starters): (Vec<Milestone>, Vec<Milestone>) = milestones
-        .all()
-        .filter(|m| progress.get(&m.key()).is_some_and(|s| s.passed))
-        .partition(|m| replaced.contains(m.method));
-    data::println!(
-        "{} (·: not measured)",
-        reached_of(reached.len(), milestones.all().count(), starters.len())
-    );
+    let tally = Tally::of(milestones.all().map(|m| {
+        let state = progress.get(&m.key());
+        let passed = state.is_some_and(|state| state.passed);
+        let needs_gpu = state.is_some_and(|state| state.needs_gpu);
+        (replaced.contains(m.method), passed, needs_gpu)
+    }));
+    data::println!("{tally} (·: not measured)");
     if progress.values().any(|state| state.noisy) {
         data::println!(
             "({NOISE}: a noisy time; the slow runs took more than {NOISY}× as long as the fast runs)"
@@ -74,9 +102,57 @@ pub fn print(
     }
 }
 
-/// The sentence of a check and of a report: methods that are still the starter's are counted apart.
-pub fn reached_of(reached: usize, all: usize, starters: usize) -> String {
-    format!("{reached} of {all} milestones reached, and {starters} that the starter has")
+/// How many milestones are reached and left, for a check and for a report.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Tally {
+    /// Reached by a method that the learner replaced, and by one that is still the starter's.
+    pub own: usize,
+    pub starters: usize,
+    /// Not reached, and this machine can measure it.
+    pub left: usize,
+    /// Not reached, and it needs a GPU, which this machine lacks.
+    pub need_gpu: usize,
+}
+
+impl Tally {
+    /// Counts milestones: whether the method is replaced, whether it is reached, and whether it needs a GPU.
+    pub fn of(all: impl Iterator<Item = (bool, bool, bool)>) -> Self {
+        let mut tally = Self::default();
+        for milestone in all {
+            *match milestone {
+                (true, true, _) => &mut tally.own,
+                (false, true, _) => &mut tally.starters,
+                (_, false, false) => &mut tally.left,
+                (_, false, true) => &mut tally.need_gpu,
+            } += 1;
+        }
+        tally
+    }
+
+    /// `83, and 10 that need a GPU`
+    pub fn to_do(self) -> String {
+        match self.need_gpu {
+            0 => self.left.to_string(),
+            n => format!("{}, and {n} that need a GPU", self.left),
+        }
+    }
+}
+
+impl Display for Tally {
+    fn fmt(&self, f: &mut Formatter) -> fmt::Result {
+        let Self {
+            own,
+            starters,
+            left,
+            need_gpu,
+        } = self;
+        let all = own + starters + left + need_gpu;
+        let to_do = self.to_do();
+        write!(
+            f,
+            "{own} of {all} milestones reached, and {starters} that the starter has; left: {to_do}"
+        )
+    }
 }
 
 /// Marks a noisy time, as in the comparison of whole models.
@@ -107,6 +183,15 @@ pub fn print_wrong(checks: &Checks) {
         data::println!("{line}");
         let said = checks.said.get(method).into_iter().flatten();
         said.for_each(|line| data::println!("    stderr: {line}"));
+    }
+}
+
+/// Prints the first lines of `printf` in the methods' kernels.
+pub fn print_printed(checks: &Checks) {
+    for (method, lines) in &checks.printed {
+        lines
+            .iter()
+            .for_each(|line| data::println!("{method}: {line}"));
     }
 }
 
@@ -192,6 +277,7 @@ pub fn check(
         &methods,
     );
     print_wrong(&checks);
+    print_printed(&checks);
     if !checks.wrong.is_empty() {
         let seed = options.seed;
         data::println!("(`--seed {seed}` repeats the check with the same random numbers)");

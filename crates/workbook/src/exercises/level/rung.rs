@@ -60,6 +60,8 @@ pub struct Checks {
     pub wrong: BTreeMap<&'static str, String>,
     /// The last lines of their stderr.
     pub said: BTreeMap<&'static str, Vec<String>>,
+    /// The first lines of `printf` in the methods' kernels.
+    pub printed: BTreeMap<&'static str, Vec<String>>,
     /// Counts of the others.
     pub right: BTreeMap<&'static str, Right>,
     /// Times of those that were timed.
@@ -215,7 +217,9 @@ impl Rung {
         let before = progress.clone();
         let mut checks = Checks::default();
         for &method in methods {
-            let right = match checker.check(method, options.seed)? {
+            let checked = checker.check(method, options.seed)?;
+            checks.printed.insert(method, checker.printed());
+            let right = match checked {
                 Ok(right) => right,
                 // Nothing is known of a method whose kernel cannot be compiled here, so that its milestones stay.
                 Err(line) if nvrtc::says_missing(&line) => {

@@ -1,6 +1,6 @@
 //! The line of a kernel that moves the most bytes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use classroom::metric;
 use simt::Report;
@@ -9,23 +9,49 @@ use super::check::Right;
 use super::child::Found;
 use super::milestones::State;
 
-/// The line that moves the most bytes in all launches of its kernel.
+/// Instructions of one form at one line of a kernel's text: in CUDA C++, copies of a loop's body that the compiler unrolled.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Place<'r> {
+    entry: &'r str,
+    source: Option<&'r (String, u32)>,
+    /// Line of the PTX, if the text is PTX.
+    line: Option<u32>,
+    form: &'r str,
+}
+
+/// The line that moves the most bytes in all launches of its kernel, with all copies of it that a compiler made.
 pub fn most(reports: &[Report]) -> Option<Found> {
-    let mut bytes: BTreeMap<(&str, u32), (u64, &simt::Line)> = BTreeMap::new();
+    let mut bytes: BTreeMap<Place, (u64, BTreeSet<u32>)> = BTreeMap::new();
     for report in reports {
         for line in &report.lines {
-            let (sum, _) = bytes.entry((&report.entry, line.line)).or_insert((0, line));
-            *sum += 32 * line.counts.global_sectors();
+            let place = Place {
+                entry: &report.entry,
+                source: line.source.as_ref(),
+                line: line.source.is_none().then_some(line.line),
+                form: &line.form,
+            };
+            let (sum, lines) = bytes.entry(place).or_default();
+            let moved = 32 * line.counts.global_sectors();
+            *sum += moved;
+            if moved > 0 {
+                lines.insert(line.line);
+            }
         }
     }
     // If several have the same bytes, it is the first.
     let most = bytes.into_iter().rev().max_by_key(|(_, (sum, _))| *sum);
-    let ((entry, line), (sum, of)) = most.filter(|(_, (sum, _))| *sum > 0)?;
+    let (place, (sum, lines)) = most?;
+    let first = *lines.first()?;
+    let all = match lines.len() {
+        1 => "moves".to_owned(),
+        n => format!("in {n} copies moves"),
+    };
     Some(Found {
-        entry: entry.to_owned(),
-        source: of.source.clone(),
-        line,
-        what: format!("`{}` moves {sum} bytes", of.form),
+        entry: place.entry.to_owned(),
+        source: place.source.cloned(),
+        called: None,
+        line: first,
+        what: format!("`{}` {all} {sum} bytes", place.form),
     })
 }
 
@@ -91,6 +117,29 @@ mod tests {
         let what = "`ld.global.u32` moves 384 bytes".to_owned();
         assert_eq!(found, Some(("a".into(), 4, what)));
         assert!(most(&[report("a", vec![line(3, "add.f32", 0)])]).is_none());
+    }
+
+    #[test]
+    fn copies_of_a_line_of_cuda_count_together() {
+        let of = |place, number, form: &str, sectors| Line {
+            source: Some(("k.cu".into(), place)),
+            ..line(number, form, sectors)
+        };
+        let report = Report {
+            entry: "a".into(),
+            lines: vec![
+                of(7, 20, "ld.global.f32", 3),
+                of(7, 21, "ld.global.f32", 3),
+                of(7, 22, "ld.global.f32", 3),
+                of(7, 23, "ld.global.f32", 0),
+                of(7, 24, "st.global.f32", 8),
+                of(9, 25, "st.global.f32", 8),
+            ],
+            ..Report::default()
+        };
+        let found = most(&[report]).map(|found| (found.source, found.line, found.what));
+        let what = "`ld.global.f32` in 3 copies moves 288 bytes".to_owned();
+        assert_eq!(found, Some((Some(("k.cu".into(), 7)), 20, what)));
     }
 
     #[test]

@@ -13,7 +13,9 @@ use anyhow::Result;
 use cli::own::{Built, NotCompiled, OwnLevel};
 
 use super::milestones::{self, Progress};
-use super::run::{note_begin, print, print_next, print_wrong, reached};
+use super::run::{
+    note_begin, print, print_changed, print_next, print_printed, print_wrong, reached,
+};
 use super::rung::{Checks, Options, Rung};
 use super::texts::{Changed, Texts};
 use crate::exercises::watch::{notices_of_all, wait};
@@ -23,6 +25,8 @@ use crate::exercises::watch::{notices_of_all, wait};
 struct Known {
     /// Files whose kernels a method launched; no entry for a method that is wrong or was not checked.
     files: BTreeMap<&'static str, BTreeSet<PathBuf>>,
+    /// Whether the table of all methods was printed.
+    is_shown: bool,
 }
 
 impl Known {
@@ -83,11 +87,12 @@ fn pass(checked: &Rung, changed: &Changed, known: &mut Known, begin: Instant) ->
         Err(bad) => {
             println!("{}\n", refusal(&bad));
             // No method was checked, so that all may differ from what is known.
-            *known = Known::default();
+            known.files.clear();
             return Ok(());
         }
     };
     let mut progress = checked.progress()?;
+    let before = progress.clone();
     let replaced = checked.replaced();
     let mut methods = known.concerned(changed, &replaced);
     methods.sort_by_key(|method| !changed.methods.contains(method));
@@ -110,17 +115,28 @@ fn pass(checked: &Rung, changed: &Changed, known: &mut Known, begin: Instant) ->
                 println!("{method}: a CPU cannot time a kernel");
             }
         }
-        _ => print(&checked.milestones, &progress, &replaced, levels::OPS),
+        _ if known.is_shown => print_changed(
+            &checked.milestones,
+            [&before, &progress],
+            &replaced,
+            &methods,
+        ),
+        _ => {
+            print(&checked.milestones, &progress, &replaced, levels::OPS);
+            known.is_shown = true;
+        }
     }
     let focus = edited(changed, &methods, &replaced);
     for line in focus
         .iter()
         .flat_map(|method| missed(method, &checks, &progress))
+        .filter(|line| methods.len() == 1 || !is_old(line, &before))
     {
         println!("{line}");
         shown.push(line.to_owned());
     }
     print_wrong(&checks);
+    print_printed(&checks);
     println!("({:.1} s)", begin.elapsed().as_secs_f64());
     if checks.wrong.is_empty() {
         shown.extend(time(checked, &built, &methods, &focus, &mut progress)?);
@@ -143,6 +159,12 @@ fn missed<'p>(method: &str, checks: &Checks, progress: &'p Progress) -> Vec<&'p 
     let traffic = (right.counts.launches > 0).then_some("traffic");
     let kinds = ["steps"].into_iter().chain(traffic);
     kinds.filter_map(line).collect()
+}
+
+/// Whether a line about a milestone was in the progress `before`, perhaps at another place: an edit above it moves it.
+fn is_old(line: &str, before: &Progress) -> bool {
+    let what = |line: &str| line.split_once(": ").map(|(_, what)| what.to_owned());
+    before.values().any(|state| what(&state.line) == what(line))
 }
 
 /// The first error in one line, and below it all of rustc's, if it is rustc that refuses.

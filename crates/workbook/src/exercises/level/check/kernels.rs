@@ -39,6 +39,17 @@ impl Kernels {
         level_kit::with_names(what, entry, text)
     }
 
+    /// The line of an entry's declaration in its file.
+    pub fn line_of(&self, entry: &str) -> Option<u32> {
+        let (_, text) = self.0.iter().find(|(_, text)| text.contains(entry))?;
+        let names = |(_, line): &(u32, &str)| line.contains(entry);
+        let declares =
+            |(_, line): &(u32, &str)| line.contains("__global__") || line.contains(".entry");
+        let lines = || (1..).zip(text.lines()).filter(names);
+        let (line, _) = lines().find(declares).or_else(|| lines().next())?;
+        Some(line)
+    }
+
     /// The file that has an entry, or else its name.
     pub fn file_of(&self, entry: &str) -> PathBuf {
         let found = self.0.iter().find(|(_, text)| text.contains(entry));

@@ -9,14 +9,15 @@ const STYLE: &str = include_str!("page.css");
 pub fn page(report: &Report) -> Result<String> {
     let name = escaped(&report.level);
     let all = report.milestones.len();
-    let (reached, starters) = report.reached();
+    let tally = report.tally();
     let mut body = format!(
         "<h1>The level <code>{name}</code></h1>\n\
          <p>{}. {}</p>\n\
-         <progress max=\"{all}\" value=\"{}\">{reached} of {all}</progress>\n",
-        report.reached_of(),
+         <progress max=\"{all}\" value=\"{}\">{} of {all}</progress>\n",
+        tally,
         replaced(report),
-        reached + starters,
+        tally.own + tally.starters,
+        tally.own,
     );
     body += &whole(report)?;
     body += &methods(report)?;
@@ -137,7 +138,7 @@ fn milestones(report: &Report) -> String {
     if left.is_empty() {
         return section + "<p class=\"good\">All milestones are reached.</p>\n";
     }
-    section += &format!("<h2>Left: {}</h2>\n", left.len());
+    section += &format!("<h2>Left: {}</h2>\n", report.tally().to_do());
     let is_begun = |milestone: &&&Reached| {
         report
             .replaced()

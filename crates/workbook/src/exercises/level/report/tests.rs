@@ -116,7 +116,7 @@ fn a_page_is_one_file_with_charts_tables_and_what_is_left() -> Result<()> {
     let page = page::page(&example())?;
     for part in [
         "<h1>The level <code>mine</code></h1>",
-        "1 of 4 milestones reached, and 0 that the starter has. 2 methods are replaced: <code>attention</code>, <code>norm_linear</code>.",
+        "1 of 4 milestones reached, and 0 that the starter has; left: 2, and 1 that need a GPU. 2 methods are replaced: <code>attention</code>, <code>norm_linear</code>.",
         "<th>level 2</th><th>mine</th>",
         "<td>~1.33 (1.50×)</td>",
         "<td class=\"mark missed\">–~</td>",
@@ -127,7 +127,7 @@ fn a_page_is_one_file_with_charts_tables_and_what_is_left() -> Result<()> {
         "Not compared: gnn: mine: graph: a &lt;panic&gt;",
         "Roofline of mine on A &lt;CPU&gt;",
         "Your kernels below the roof of an H200",
-        "<h2>Left: 2</h2>",
+        "<h2>Left: 2, and 1 that need a GPU</h2>",
         "found 3 &lt; 4",
         "A &lt;CPU&gt;, 0 threads",
     ] {
@@ -184,7 +184,7 @@ fn a_terminal_has_the_same_figures() {
         "~: a noisy time; the slow runs took more than 1.5× as long",
         "norm_linear  2 / 9    1.10×",
         "\nNot compared: gnn: mine: graph: a <panic>\n",
-        "1 of 4 milestones reached, and 0 that the starter has\n",
+        "1 of 4 milestones reached, and 0 that the starter has; left: 2, and 1 that need a GPU\n",
     ] {
         assert!(text.contains(part), "{part} is not in\n{text}");
     }

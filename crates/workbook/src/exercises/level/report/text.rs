@@ -122,6 +122,6 @@ pub fn text(report: &Report) -> String {
     for wrong in report.methods.iter().filter_map(|m| m.wrong.as_ref()) {
         text += &format!("{wrong}\n");
     }
-    text += &format!("\n{}\n", report.reached_of());
+    text += &format!("\n{}\n", report.tally());
     text
 }
