@@ -32,10 +32,10 @@ pub fn draw(on: &str, results: &OpResults) -> Result<Canvas> {
     let mut canvas = Canvas::new(
         &format!("roofline-{on}"),
         FLOOR + 48.,
-        "Products under the roofs of a machine",
-        "Rate against FLOPs a byte, both axes logarithmic. A sloping line is what memory allows, a level line the fastest product \
-         that was recorded. Products of one row lie at half a FLOP a byte, at or below the slope; products of many rows lie \
-         on the right, below the level line.",
+        "Matmuls under the roofs of a machine",
+        "Rate against FLOPs per byte, both axes logarithmic. A sloping line is what memory allows, a level line the fastest \
+         matmul that was recorded. Matmuls of one row lie at half a FLOP per byte, near the slope, above it if a cache has \
+         their weights; matmuls of many rows lie on the right, below the level line.",
     );
     let roofs = roofs(results)?;
     let best = best_level(results)?;

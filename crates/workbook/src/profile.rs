@@ -22,7 +22,7 @@ use kernels::launch::noted;
 use levels::Name;
 use levels::Selection;
 use models::trace::Launched;
-use models::trace::profile::{Limits, Op, Profile, Profiler};
+use models::trace::profile::{Limits, NOISY, Op, Profile, Profiler};
 
 use crate::compare::memory::Peak;
 use crate::compare::root;
@@ -203,6 +203,7 @@ fn legend(device: &Device) -> String {
     };
     format!(
         "ms: median of one forward pass{clock}.\n\
+         ~: a noisy time; the slow runs took more than {NOISY}× as long as the fast runs.\n\
          bytes, FLOPs: the minimum that the op needs.\n\
          of limit: the least time that these limits allow, divided by the time taken; by: the limit that counts.\n\
          in cache: faster than memory, because the operands were in the caches. at limit: as fast as the measured limit.\n\

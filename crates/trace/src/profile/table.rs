@@ -9,8 +9,8 @@ const TITLES: [&str; 9] = [
 ];
 
 impl Profile {
-    /// Formats one line per op, the slowest first: calls, time, share, minimum bytes and FLOPs, the rates
-    /// they give, and the share of the device's limit. Below are the sum of the ops and the whole, on a GPU
+    /// Formats one line per op, the slowest first: calls, time (`~` if it is noisy), share, minimum bytes and FLOPs, the
+    /// rates they give, and the share of the device's limit. Below are the sum of the ops and the whole, on a GPU
     /// by its own clock and by the host's.
     pub fn table(&self, limits: &Limits) -> String {
         let title = Line {
@@ -35,11 +35,12 @@ impl Profile {
             }
             None => (String::new(), String::new()),
         };
+        let mark = if op.ms.noise().is_some() { "~" } else { "" };
         Line {
             cells: vec![
                 op.name.into(),
                 count(op.calls),
-                format!("{:.4}", op.ms.median),
+                format!("{mark}{:.4}", op.ms.median),
                 format!("{:.1}%", 100. * self.share(op)),
                 amount(bytes),
                 amount(flops),

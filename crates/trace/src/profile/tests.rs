@@ -180,6 +180,10 @@ fn noise_is_not_called_a_cost_of_recording() {
         "{table}"
     );
     assert!(!table.contains("the recording cost"), "{table}");
+    assert!(!table.contains('~'), "{table}");
+    let mut noisy = profile();
+    noisy.ops[0].ms = spread;
+    assert!(noisy.table(&LIMITS).contains(" ~1.5000 "), "{table}");
 }
 
 #[test]
