@@ -170,10 +170,13 @@ mod tests {
             })
         });
         let said: Vec<String> = blocks.map(|block| raised(&sm, &block)).collect();
-        let several = said.iter().find(|said| said.starts_with("a change of"));
+        let several = said.iter().find(|said| said.starts_with("no change of"));
         let several = several.expect("a block for which one change is too little");
-        let names = several.strip_prefix("a change of several numbers at once (");
-        let names = names.and_then(|names| names.strip_suffix(')'));
-        assert!(names.is_some_and(|names| names.contains(", ")), "{several}");
+        let names = several.strip_prefix("no change of one number alone: ");
+        let names = names.and_then(|names| names.strip_suffix(" limit together"));
+        assert!(
+            names.is_some_and(|names| names.contains(" and ")),
+            "{several}"
+        );
     }
 }
