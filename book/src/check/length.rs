@@ -69,7 +69,8 @@ fn words(html: &str) -> Result<usize> {
     // Code inside a sentence is one word.
     let code = Regex::new(r"(?s)<code\b.*?</code>")?;
     let prose = code.replace_all(&prose, "code");
-    let tag = Regex::new(r"(?s)<!--.*?-->|<[^>]*>")?;
+    // Figures of the reader's machine are no part of the chapter.
+    let tag = Regex::new(r"(?s)<!--.*?-->|<[^>]*>|\(here: [^)]*\)")?;
     Ok(tag.replace_all(&prose, "").split_whitespace().count())
 }
 
@@ -84,7 +85,7 @@ mod tests {
 
     #[test]
     fn only_prose_is_counted() {
-        let html = "<p>One <em>two</em>,\nthree <code>a b c</code>.</p><!-- no word -->\
+        let html = "<p>One <em>two</em>,\nthree <code>a b c</code> (here: 1 µs).</p><!-- no word -->\
             <table><tr><td>no</td></tr></table><pre><code class=\"language-rust\">no\n</code></pre>";
         assert_eq!(words(html).unwrap(), 4);
     }
