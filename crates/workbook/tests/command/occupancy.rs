@@ -20,6 +20,7 @@ occupancy: 50%, 32 of 64 warps in 4 blocks per SM
 to raise it: at most 48 registers per thread and 45568 bytes of shared memory (40 warps)
 Little's law: 4.246 TB/s × 0.7 µs = 22.5 KB in flight per SM keep the memory of an H200 busy,
   22.0 bytes per thread or 2 loads of 16 bytes; the latency is an assumption
+note: a warp takes registers in units of 256, a block shared memory in units of 128 bytes, and 1024 more
 ";
     assert_eq!(run.fine(), expected);
 }
@@ -69,7 +70,9 @@ fn numbers_that_no_launch_has() {
     of("--shared 232449").refused(&["--shared", "from 0 to 232448"]);
     of("--gpu 8.6 --shared 102400").refused(&["--shared", "from 0 to 101376"]);
     of("--shared -1").refused_option(&["--shared"]);
-    run(&["occupancy"]).refused(&["--threads", "from 1 to 1024", "none"]);
+    run(&["occupancy"]).refused(&["a kernel such as rms_norm_f32_level4", "none"]);
+    let alone = run(&["occupancy", "--registers", "32"]);
+    alone.refused(&["--threads", "from 1 to 1024", "none"]);
     for (threads, registers, wrong) in [("0", "32", "--threads"), ("32", "256", "--registers")] {
         let args = ["occupancy", "--threads", threads, "--registers", registers];
         run(&args).refused(&[wrong]);
