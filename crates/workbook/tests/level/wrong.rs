@@ -35,7 +35,7 @@ const KERNELS: [(&str, &str, &str, &[&str]); 14] = [
         "    @%active bra tree;",
         &[
             "rms_norm.ptx:55: norm_linear: race: `ld.shared.f32`",
-            "no `bar.sync` orders them (nor",
+            "which is written by thread 0 of block 0 in line 51: no barrier orders them",
         ],
     ),
     (
