@@ -70,7 +70,7 @@ fn words(html: &str) -> Result<usize> {
     let code = Regex::new(r"(?s)<code\b.*?</code>")?;
     let prose = code.replace_all(&prose, "code");
     // Figures of the reader's machine are no part of the chapter.
-    let tag = Regex::new(r"(?s)<!--.*?-->|<[^>]*>|\(here: [^)]*\)")?;
+    let tag = Regex::new(r"(?s)<!--.*?-->|<[^>]*>|\s*\(here: [^)]*\)")?;
     Ok(tag.replace_all(&prose, "").split_whitespace().count())
 }
 
