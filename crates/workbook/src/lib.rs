@@ -5,6 +5,7 @@
 mod ablation;
 mod bench_charts;
 mod compare;
+mod counted;
 mod doctor;
 mod exercises;
 mod explain;

@@ -100,9 +100,11 @@ pub fn build(artifacts: &Artifacts, levels: &[OwnLevel]) -> Result<Result<Built,
     fs::create_dir_all(&folder).with_context(|| format!("{}", folder.display()))?;
     // `watch` and another command may compile the same level after a save.
     let _lock = Lock::within(&folder, LONGEST)?;
-    if folder.parent() == Some(&artifacts.folder()) {
+    let crates = folder.join(LEVELS);
+    // Once per crate, not after each save.
+    if folder.parent() == Some(&artifacts.folder()) && !crates.is_file() {
         remove_orphans(&artifacts.folder());
-        data::save_as(folder.join(LEVELS), paths(levels)?.as_bytes())?;
+        data::save_as(crates, paths(levels)?.as_bytes())?;
     }
     let mut stamp = artifacts.stamp(&USABLE)?;
     for level in levels {

@@ -4,6 +4,7 @@ use models::trace::table::{Line, aligned};
 use occupancy::{Block, Change, Limit, Raise, Sm, WARP, bytes_in_flight};
 
 use super::kernel::Known;
+use crate::counted::counted;
 
 /// SMs of an H200, as the driver reports them.
 const H200_SMS: u32 = 132;
@@ -45,12 +46,6 @@ fn header(known: &Known, sm: &Sm, block: &Block) -> String {
         counted(block.shared, "byte"),
         capability(sm),
     )
-}
-
-/// `1 thread`, `2 threads`
-fn counted(n: u32, what: &str) -> String {
-    let plural = if n == 1 { "" } else { "s" };
-    format!("{n} {what}{plural}")
 }
 
 /// One line per limit: what a block takes, what the SM has, and the blocks and warps that fit.

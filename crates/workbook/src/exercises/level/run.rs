@@ -12,6 +12,7 @@ use models::trace::profile::NOISY;
 use super::milestones::{Method, Milestone, Milestones, Progress, State, TIMED, compared};
 use super::rung::{Checks, Gained, Options, Rung, methods_of};
 use super::{child, new};
+use crate::counted::counted;
 
 /// Marks of a method's milestones, below the names of the kinds: a tick for each that is reached.
 fn marks(milestones: &Milestones, progress: &Progress, method: &str) -> String {
@@ -59,10 +60,9 @@ pub fn print_changed(
     if !changed.is_empty() {
         print(milestones, progress, replaced, &changed);
     }
-    match methods.len() - changed.len() {
-        0 => {}
-        1 => data::println!("1 method as before"),
-        same => data::println!("{same} methods as before"),
+    let same = methods.len() - changed.len();
+    if same > 0 {
+        data::println!("{} as before", counted(same, "method"));
     }
 }
 

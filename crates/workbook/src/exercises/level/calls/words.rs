@@ -4,21 +4,18 @@ use candle_core::DType;
 use models::{Linear, Norm};
 
 use super::{Call, Sizes};
+use crate::counted::counted;
 
 impl Call {
     /// `5 rows, C = 33, N = 65, RMS norm, with bias, f32`: what the method has of these.
     pub fn words(&self, sizes: Sizes, dtype: DType) -> String {
         let Sizes { rows, c, n, heads } = sizes;
         let (h, kv, d) = heads;
-        let several = |count: usize, noun: &str| {
-            let s = if count == 1 { "" } else { "s" };
-            format!("{count} {noun}{s}")
-        };
-        let rows = several(rows, "row");
+        let rows = counted(rows, "row");
         let channels = format!("{rows}, C = {c}");
         let all = format!("{channels}, N = {n}");
-        let heads = |h| format!("{} of {d} channels", several(h, "head"));
-        let cut = |kv| format!("{}, {} of keys", heads(h), several(kv, "head"));
+        let heads = |h| format!("{} of {d} channels", counted(h, "head"));
+        let cut = |kv| format!("{}, {} of keys", heads(h), counted(kv, "head"));
         let what = match self {
             Self::Embedding(..) => format!("{channels}, V = {n}"),
             Self::PatchEmbed(pixels, ..) => format!("pixels {:?}, C = {c}", pixels.dims()),
@@ -36,7 +33,7 @@ impl Call {
             Self::Attention(..) | Self::Edges { .. } => format!("{rows}, {}", heads(h)),
             Self::SegmentMean(..) => channels,
             Self::NextToken(logits, t) => {
-                format!("{}, temperature {t}", several(logits.elem_count(), "logit"))
+                format!("{}, temperature {t}", counted(logits.elem_count(), "logit"))
             }
         };
         format!("{what}, {}", dtype.as_str())
