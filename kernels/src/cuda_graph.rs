@@ -94,10 +94,19 @@ impl CudaGraph {
         self.graph.launch()
     }
 
-    /// Number of kernels, including candle's and cuBLAS's.
-    pub fn kernels(&self) -> usize {
-        self.graph.kernels()
+    /// Number of its nodes.
+    pub fn nodes(&self) -> Nodes {
+        self.graph.nodes()
     }
+}
+
+/// Number of nodes of a graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Nodes {
+    /// Kernels, including candle's and cuBLAS's.
+    pub kernels: usize,
+    /// Copies, memsets and allocations.
+    pub others: usize,
 }
 
 /// Copies of one u32 at a time to the host, which reads a copy without waiting for what was queued after it.
@@ -157,6 +166,7 @@ pub fn warm<T>(device: &Device, f: impl FnOnce() -> T) -> T {
 mod imp {
     use candle_core::{Device, Result, Tensor};
 
+    use super::Nodes;
     use crate::error::mismatch;
 
     pub enum Recorded {}
@@ -174,7 +184,7 @@ mod imp {
             match *self {}
         }
 
-        pub fn kernels(&self) -> usize {
+        pub fn nodes(&self) -> Nodes {
             match *self {}
         }
     }

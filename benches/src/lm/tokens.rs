@@ -77,7 +77,7 @@ impl AfterPrompt {
 
     fn recorded(&self) -> Option<usize> {
         match &self.steps {
-            Some(Steps::Recorded(decoder)) => decoder.kernels().max(),
+            Some(Steps::Recorded(decoder)) => decoder.nodes().map(|nodes| nodes.kernels).max(),
             _ => None,
         }
     }

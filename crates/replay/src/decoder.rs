@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use candle_core::{DType, Device, Result, Tensor, bail};
 use kernels::attention::level5::{Cache, Position};
-use kernels::cuda_graph::{Buffers, CudaGraph, Readback, warm};
+use kernels::cuda_graph::{Buffers, CudaGraph, Nodes, Readback, warm};
 use kernels::launch::chained;
 use kernels::next_token::level5::{argmax, can_draw, draw};
 use models::{KvCache, LanguageModel, NextStep, Ops, Sampling};
@@ -195,9 +195,9 @@ impl Decoder {
         self.len() == 0
     }
 
-    /// Number of kernels of each bucket's step.
-    pub fn kernels(&self) -> impl Iterator<Item = usize> {
-        self.recorded.values().map(|r| r.graph.kernels())
+    /// Number of nodes of each bucket's step.
+    pub fn nodes(&self) -> impl Iterator<Item = Nodes> {
+        self.recorded.values().map(|r| r.graph.nodes())
     }
 
     /// Forgets all but the first `len` tokens.

@@ -9,7 +9,7 @@ mod decoder;
 use std::collections::HashMap;
 
 use candle_core::{DType, Device, Result, Tensor, bail};
-use kernels::cuda_graph::{Buffers, CudaGraph, warm};
+use kernels::cuda_graph::{Buffers, CudaGraph, Nodes, warm};
 
 pub use decoder::Decoder;
 
@@ -72,9 +72,9 @@ impl Replay {
     }
     // ANCHOR_END: run
 
-    /// Number of kernels of each recording.
-    pub fn kernels(&self) -> impl Iterator<Item = usize> {
-        self.recorded.values().map(|r| r.graph.kernels())
+    /// Number of nodes of each recording.
+    pub fn nodes(&self) -> impl Iterator<Item = Nodes> {
+        self.recorded.values().map(|r| r.graph.nodes())
     }
 }
 
@@ -100,7 +100,7 @@ impl Pass {
     pub fn kernels(&self) -> Option<usize> {
         match self {
             Self::Eager => None,
-            Self::Graph(replay) => replay.kernels().max(),
+            Self::Graph(replay) => replay.nodes().map(|nodes| nodes.kernels).max(),
         }
     }
 

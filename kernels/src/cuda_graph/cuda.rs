@@ -7,6 +7,7 @@ use candle_core::{Device, Result};
 use scopeguard::ScopeGuard;
 use sys::CUstreamCaptureMode_enum::CU_STREAM_CAPTURE_MODE_RELAXED as RELAXED;
 
+use super::Nodes;
 use crate::error::mismatch;
 
 #[path = "readback.rs"]
@@ -22,7 +23,7 @@ const AUTO_FREE: sys::CUgraphInstantiate_flags =
 /// the device as long as that thread keeps them ([`warm`](super::warm)).
 pub struct Recorded {
     graph: CudaGraph,
-    kernels: usize,
+    nodes: Nodes,
 }
 
 impl Recorded {
@@ -47,21 +48,20 @@ impl Recorded {
         let value = value?;
         let graph = graph?.ok_or_else(|| mismatch("a CUDA graph", "launches", "none"))?;
         graph.upload().w()?;
-        let kernels = kernels(graph.cu_graph())?;
-        Ok((Self { graph, kernels }, value))
+        let nodes = count(graph.cu_graph())?;
+        Ok((Self { graph, nodes }, value))
     }
 
     pub fn launch(&self) -> Result<()> {
         self.graph.launch().w()
     }
 
-    pub fn kernels(&self) -> usize {
-        self.kernels
+    pub fn nodes(&self) -> Nodes {
+        self.nodes
     }
 }
 
-/// Counts the nodes that are kernels.
-fn kernels(graph: sys::CUgraph) -> Result<usize> {
+fn count(graph: sys::CUgraph) -> Result<Nodes> {
     let mut count = 0;
     // SAFETY: the graph is alive; without room for nodes, only their number is written.
     unsafe { sys::cuGraphGetNodes(graph, std::ptr::null_mut(), &raw mut count) }
@@ -72,16 +72,19 @@ fn kernels(graph: sys::CUgraph) -> Result<usize> {
     unsafe { sys::cuGraphGetNodes(graph, nodes.as_mut_ptr(), &raw mut count) }
         .result()
         .w()?;
-    let mut kernels = 0;
+    let mut counted = Nodes::default();
     for node in nodes {
         let mut kind = sys::CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY;
         // SAFETY: the node belongs to the graph, and only `kind` is written.
         unsafe { sys::cuGraphNodeGetType(node, &raw mut kind) }
             .result()
             .w()?;
-        kernels += usize::from(kind == sys::CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL);
+        match kind {
+            sys::CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL => counted.kernels += 1,
+            _ => counted.others += 1,
+        }
     }
-    Ok(kernels)
+    Ok(counted)
 }
 
 pub fn warm<T>(device: &Device, f: impl FnOnce() -> T) -> T {
