@@ -82,7 +82,7 @@ fn differences(results: &Results) -> String {
         .map(|(dtype, d)| format!("{d:.1e} ({dtype})"))
         .collect();
     format!(
-        "Logits differ from level 1's by at most {} of the largest logit.",
+        "Outputs differ from level 1's by at most {} of the largest output; bf16 has two to three decimal digits.",
         items.join(" or ")
     )
 }
@@ -96,7 +96,7 @@ fn autotuned(workloads: &[(&str, Workload)]) -> String {
     };
     let count = workloads.iter().filter(is).count();
     format!(
-        "in {count} of {} rows `max-autotune` in a CUDA graph recorded by hand",
+        "in {count} of {} rows `max-autotune` in a hand-recorded CUDA graph",
         workloads.len()
     )
 }
@@ -145,8 +145,8 @@ fn table(results: &Results, named: &[(&str, &'static str)]) -> Option<(String, S
     }
     let caption = format!(
         "Median time of a forward pass by the host's clock, with random weights. *One token*: the next after about 250 others. \
-         *G*: level {HIGHEST} as one CUDA graph, where that is faster; all other levels launch kernel by kernel. *PyTorch*: {}, the \
-         fastest of its modes that were run: {}. {} PyTorch ran without TF32; level {HIGHEST} may split an f32 matmul into three TF32 matmuls, \
+         *G*: level {HIGHEST} as one CUDA graph, where that is faster; all other levels launch kernel by kernel. *PyTorch*: {} in its \
+         fastest mode of those run, {}. {} PyTorch ran without TF32; level {HIGHEST} may split an f32 matmul into three TF32 matmuls, \
          [about as accurate as f32](book/chapters/dispatch.md#the-kernels). {} Measured {}. [All results, how to repeat \
          them](benches/results/README.md).",
         pytorch(results, &rows).join(", "),

@@ -18,7 +18,7 @@ const IDEAS: [&str; HIGHEST as usize] = [
     "fused candle ops: several steps in one call",
     "kernels in hand-written PTX ([RMSNorm](kernels/src/rms_norm/level3.ptx))",
     "kernels in hand-written CUDA ([RMSNorm](kernels/src/rms_norm/level4.cu)): warp shuffles, register tiles, tensor cores",
-    "the fastest kernel for each shape ([RMSNorm](kernels/src/rms_norm/level5.cu)); several ops in one launch; all launches in one CUDA graph",
+    "the fastest kernel for each tensor size ([RMSNorm](kernels/src/rms_norm/level5.cu)); several ops in one launch; all launches in one CUDA graph",
 ];
 /// Preset of [`DECODE`].
 const README: &str = "readme";
@@ -108,7 +108,7 @@ fn decode_caption(devices: [Option<&Results>; 2]) -> String {
         let in_graph = rows.iter().any(|row| row.cuda_graph);
         if let Some(eager) = without_graph(results).filter(|_| in_graph) {
             text += &format!(
-                " Level {HIGHEST} is one CUDA graph there; without the graph its speed-up is {:.1}×.",
+                " Level {HIGHEST} runs there as one CUDA graph; without it, its speed-up is {:.1}×.",
                 eager.speedup
             );
         }
@@ -169,8 +169,8 @@ mod tests {
         let of_model =
             "per token of a language model of 25.6 M parameters in f32 (`compare --preset readme`;";
         assert!(text.contains(of_model), "{text}");
-        let caption = "smaller models). A GPU: level 1 takes 1.23 ms; commit abc, 2026-11-21. Level 5 is one CUDA graph there; \
-                       without the graph its speed-up is 1.3×. A CPU, 2 threads: level 1 takes 1.23 ms; commit abc, 2026-11-21.";
+        let caption = "smaller models). A GPU: level 1 takes 1.23 ms; commit abc, 2026-11-21. Level 5 runs there as one CUDA graph; \
+                       without it, its speed-up is 1.3×. A CPU, 2 threads: level 1 takes 1.23 ms; commit abc, 2026-11-21.";
         assert!(text.contains(caption), "{text}");
     }
 
