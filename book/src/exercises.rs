@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 
 /// The chapter whose pages are made here.
 const CHAPTER: &str = "exercises.md";
-/// The chapter for teachers.
-const TEACHERS: &str = "teaching.md";
+/// The chapters for teachers.
+const TEACHERS: [&str; 2] = ["lectures.md", "teaching.md"];
 /// The chapter that those in PTX need.
 const PTX: &str = "ptx.md";
 
@@ -85,14 +85,19 @@ pub fn add_pages(book: &mut Book, exercises: &[Exercise], solutions: Solutions) 
     outcome
 }
 
-/// Whether an item is the chapter for teachers, which says what is wrong in answers to graded tasks.
+/// Whether an item is a chapter for teachers: these say what is wrong in answers to graded tasks, and answer questions.
 fn is_for_teachers(item: &BookItem) -> bool {
-    matches!(item, BookItem::Chapter(chapter) if chapter.path.as_deref() == Some(Path::new(TEACHERS)))
+    let BookItem::Chapter(chapter) = item else {
+        return false;
+    };
+    let path = chapter.path.as_deref();
+    TEACHERS.iter().any(|file| path == Some(Path::new(file)))
 }
 
-/// Replaces links to the chapter for teachers by their text.
+/// Replaces links to the chapters for teachers by their text.
 fn without_teachers(text: &str) -> String {
-    let link = format!(r"\[([^\]]+)\]\({}[^)]*\)", regex::escape(TEACHERS));
+    let files = TEACHERS.map(regex::escape).join("|");
+    let link = format!(r"\[([^\]]+)\]\((?:{files})[^)]*\)");
     let link = Regex::new(&link).expect("a valid pattern");
     link.replace_all(text, "$1").into_owned()
 }

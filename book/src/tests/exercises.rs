@@ -18,15 +18,17 @@ fn a_book_may_lack_the_solutions() {
         format!("{config}exercises = {exercises:?}\n"),
     )
     .unwrap();
-    let summary = "- [Exercises](exercises.md)\n- [Notes](teaching.md)\n";
+    let summary =
+        "- [Exercises](exercises.md)\n- [Lectures](lectures.md)\n- [Notes](teaching.md)\n";
     fs::write(root.join("src/SUMMARY.md"), summary).unwrap();
-    let text = "For teachers: [notes\nof ours](teaching.md#safely).\n\n{{exercises}}";
+    let text = "For teachers: [notes\nof ours](teaching.md#safely), [talks](lectures.md).\n\n{{exercises}}";
     fs::write(root.join("src/exercises.md"), text).unwrap();
     fs::write(
         root.join("src/teaching.md"),
         "## Safely\n\nIn 09, a barrier is missing.",
     )
     .unwrap();
+    fs::write(root.join("src/lectures.md"), "The vote: 32 sectors.").unwrap();
     for (solutions, shown) in [(Solutions::Shown, true), (Solutions::Hidden, false)] {
         let built = render::build_with(root, solutions).unwrap();
         let mut text = String::new();
@@ -39,6 +41,8 @@ fn a_book_may_lack_the_solutions() {
             "no barrier between the steps",
             "In 09, a barrier is missing.",
             "teaching.html",
+            "The vote: 32 sectors.",
+            "lectures.html",
         ] {
             assert_eq!(text.contains(part), shown, "{part}");
         }
