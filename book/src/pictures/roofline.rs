@@ -91,7 +91,7 @@ fn best_level(results: &OpResults) -> Result<&str> {
 }
 
 fn product(row: &OpRow) -> bool {
-    ["linear", "qkv"].contains(&row.op.as_str()) && row.dtype == "f32" && row.flops.is_some()
+    row.op == "linear" && row.dtype == "f32" && row.flops.is_some()
 }
 
 /// GFLOP/s

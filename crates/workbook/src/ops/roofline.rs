@@ -13,14 +13,6 @@ use results::{OpResults, OpRow};
 
 use crate::record::folder::{Drawing, draw};
 
-/// Ops of the CPU's rows, and the shape that stands for each, that were recorded before the residual moved into the matmul; delete with its next record.
-const BEFORE: [(&str, &str); 4] = [
-    ("qkv", "128x512x1536"),
-    ("qkv_skip", "4096x128x512"),
-    ("add_rms_norm", "128x512"),
-    ("add_layer_norm", "197x384"),
-];
-
 /// Microseconds of a second.
 const SECOND: f64 = 1e6;
 
@@ -126,7 +118,7 @@ fn shown() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 fn is_shown(op: &str, shape: &str) -> bool {
-    shown().any(|shown| shown == (op, shape)) || BEFORE.contains(&(op, shape))
+    shown().any(|shown| shown == (op, shape))
 }
 
 /// One op on one shape: its rates at `levels`; none of an op that computes nothing.

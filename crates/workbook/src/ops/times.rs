@@ -19,19 +19,8 @@ const KINDS: [(&str, &str, Chart); 4] = [
     ("graphs", "Graph ops", Chart::Graphs),
 ];
 
-/// Ops of the CPU's rows that were recorded before the residual moved into the matmul, and an op of their chart; delete
-/// with its next record.
-const BEFORE: [(&str, &str); 4] = [
-    ("qkv", "linear"),
-    ("qkv_skip", "linear"),
-    ("add_rms_norm", "rms_norm"),
-    ("add_layer_norm", "layer_norm"),
-];
-
 /// The chart of an op that is timed.
 fn chart_of(op: &str) -> Option<Chart> {
-    let before = BEFORE.iter().find(|(before, _)| *before == op);
-    let op = before.map_or(op, |(_, now)| now);
     ops()
         .find(|timed| timed.name == op)
         .map(|timed| timed.chart)
