@@ -10,7 +10,7 @@ pub fn report(usage: &clap::Error) -> ExitCode {
         let _ = usage.print();
         return ExitCode::SUCCESS;
     }
-    out::error(data::usage(&usage.to_string()));
+    out::error(command_line::mistake(usage));
     ExitCode::from(2)
 }
 
@@ -23,22 +23,34 @@ mod tests {
     #[test]
     fn a_mistake_is_one_line_that_names_it() {
         for (args, expected) in [
-            (&["bild"][..], "unrecognized subcommand 'bild'"),
-            (&["build", "--fast"], "unexpected argument '--fast' found"),
+            (
+                &["bild"][..],
+                "book: expected one of its commands, found \"bild\" (similar: build; see `--help`)",
+            ),
+            (
+                &["build", "--fast"],
+                "build: expected one of its options, found --fast",
+            ),
             (
                 &["serve", "--port", "x"],
-                "invalid value 'x' for '--port <PORT>'",
+                "--port: expected a whole number, found \"x\"",
             ),
-            (&["serve", "--port", "-1"], "-1 is not in 0..=65535"),
-            (&["measure", "supports"], "not provided: <RENDERER>"),
-            (&[], "[subcommands: build, serve, test, commands, measure"),
+            (
+                &["serve", "--port", "-1"],
+                "--port: expected a whole number from 0 to 65535, found -1",
+            ),
+            (
+                &["measure", "supports"],
+                "measure supports: expected RENDERER, found none",
+            ),
+            (&[], "book: expected build, serve, test, commands, measure"),
         ] {
             let args = ["book"].iter().chain(args);
             let Err(error) = Args::try_parse_from(args) else {
                 panic!("expected a mistake: {expected}")
             };
             assert!(error.use_stderr(), "{error}");
-            let line = out::one_line(&data::usage(&error.to_string()));
+            let line = out::one_line(&command_line::mistake(&error));
             assert!(line.contains(expected), "{line}");
             assert!(!line.contains("Usage"), "{line}");
             assert!(!line.starts_with("error"), "{line}");

@@ -103,7 +103,7 @@ impl fmt::Display for Finding {
         )?;
         match self.count {
             1 => Ok(()),
-            n => write!(f, " ({n} times)"),
+            n => write!(f, " ({n} such faults in all)"),
         }
     }
 }

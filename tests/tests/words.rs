@@ -50,12 +50,13 @@ const GUIDES: [&str; 18] = [
 ];
 
 /// Crates whose string literals reach a person: help, output and errors.
-const PROGRAMS: [&str; 18] = [
+const PROGRAMS: [&str; 19] = [
     "benches/src",
     "book/src",
     "crates/charts/src",
     "crates/classroom/src",
     "crates/cli/src",
+    "crates/command_line/src",
     "crates/data/src",
     "crates/level_kit/src",
     "crates/occupancy/src",
@@ -72,11 +73,12 @@ const PROGRAMS: [&str; 18] = [
 ];
 
 /// Folders whose comments use these terms, too, and say first what an item is or does.
-const COMMENTS: [&str; 18] = [
+const COMMENTS: [&str; 19] = [
     "benches",
     "book/src",
     "crates/charts",
     "crates/cli",
+    "crates/command_line",
     "crates/data",
     "crates/occupancy",
     "crates/operands",

@@ -92,7 +92,7 @@ impl Class {
         others: &[String],
     ) -> Result<Self, BadInput> {
         let found = Entries::of(folder);
-        let found = found.map_err(|e| BadInput::new(folder.display(), EXPECTED, e))?;
+        let found = found.map_err(|e| BadInput::no_folder(folder, EXPECTED, &e))?;
         let holds = |student: &Student| exercises.iter().any(|e| student.submission(e).is_some());
         let is_own = matches!(&found.folders[..], [only] if name_of(only) == OWN_FOLDER);
         let mut students: Vec<Student> = if is_own {

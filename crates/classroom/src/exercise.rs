@@ -276,7 +276,7 @@ pub fn closest<T>(names: impl Iterator<Item = (String, T)>, asked: &str) -> Opti
 
 fn folders(root: &Path) -> Result<Vec<PathBuf>, BadInput> {
     let entries = fs::read_dir(root);
-    let entries = entries.map_err(|e| BadInput::new(root.display(), "a folder of exercises", e))?;
+    let entries = entries.map_err(|e| BadInput::no_folder(root, "a folder of exercises", &e))?;
     let mut folders: Vec<PathBuf> = entries
         .flatten()
         .map(|e| e.path())

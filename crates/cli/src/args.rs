@@ -198,7 +198,7 @@ fn without_level(error: clap::Error, texts: &[OsString]) -> clap::Error {
     let level = level.get(1).filter(|text| !text.starts_with('-'));
     let level = level.unwrap_or(&"LEVEL");
     let line = format!(
-        "unexpected argument '--level': this example runs the level of its folder; type \
+        "--level: expected none, because this example runs the level of its folder, found {level}; type \
          `cargo run --release -- {name} --level {level}`, or `--swap OP={level}` here for one method"
     );
     clap::Error::raw(ErrorKind::UnknownArgument, line)
@@ -217,13 +217,14 @@ pub fn options<P: Parser>() -> Result<P, clap::Error> {
 fn options_of<P: Parser>(
     texts: impl IntoIterator<Item: Into<OsString> + Clone>,
 ) -> Result<P, clap::Error> {
-    let mut command = with_numbers_below_0(P::command());
+    let mut command = as_read(P::command());
     let matches = command.try_get_matches_from_mut(texts)?;
     P::from_arg_matches(&matches).map_err(|e| e.format(&mut command))
 }
 
-/// Applies the same to all subcommands.
-fn with_numbers_below_0(command: Command) -> Command {
+/// Changes a command and all its subcommands: numbers below 0 are values, and a missing subcommand is named in one line like
+/// any other mistake, where clap would print the help.
+fn as_read(command: Command) -> Command {
     let allow = |arg: Arg| {
         if takes_numbers(&arg) {
             arg.allow_negative_numbers(true)
@@ -232,8 +233,9 @@ fn with_numbers_below_0(command: Command) -> Command {
         }
     };
     command
+        .arg_required_else_help(false)
         .mut_args(allow)
-        .mut_subcommands(with_numbers_below_0)
+        .mut_subcommands(as_read)
 }
 
 fn takes_numbers(arg: &Arg) -> bool {
@@ -258,7 +260,8 @@ pub fn whole<N: TryFrom<u64>>(text: &str) -> Result<N, String> {
     let too_large = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     number.ok_or_else(|| {
         if too_large {
-            format!("expected at most {}", u64::MAX)
+            // All ones in as many bits as the type has.
+            format!("expected at most {}", u64::MAX >> (64 - 8 * size_of::<N>()))
         } else {
             "expected a whole number from 0 up".into()
         }
@@ -295,7 +298,7 @@ mod tests {
 
     fn read(texts: &[&str]) -> Result<Numbers, String> {
         let texts = ["program"].iter().chain(texts);
-        options_of(texts).map_err(|e| e.to_string())
+        options_of(texts).map_err(|e| command_line::mistake(&e))
     }
 
     #[test]
@@ -303,14 +306,16 @@ mod tests {
         let error = |texts: &[&str]| read(texts).unwrap_err();
         let level = error(&["--level", "-1"]);
         assert!(
-            level.contains("'-1' for '--level <LEVEL>': -1 is not in 0..=255"),
+            level.contains("--level: expected a whole number from 0 to 255, found -1"),
             "{level}"
         );
         let count = error(&["--count", "-1"]);
-        let expected = "'-1' for '--count <COUNT>': expected a whole number from 0 up";
+        let expected = "--count: expected a whole number from 0 up, found -1";
         assert!(count.contains(expected), "{count}");
         let large = error(&["--count", "18446744073709551616"]);
         assert!(large.contains("expected at most 1844"), "{large}");
+        let said = whole::<u32>("4294967296").unwrap_err();
+        assert_eq!(said, "expected at most 4294967295");
         let below = read(&["draw", "--heat", "-0.5"]).unwrap().below;
         assert_eq!(below, Some(Below::Draw { heat: -0.5 }));
         let grid = read(&["--grid", "-1", "-x"]).unwrap();
@@ -328,9 +333,9 @@ mod tests {
             let texts: Vec<OsString> = texts.iter().map(OsString::from).collect();
             let read = options_of::<Program<Options>>(&texts);
             let read = read.map(|program| program.args.model);
-            data::usage(&without_level(read.unwrap_err(), &texts).to_string())
+            command_line::mistake(&without_level(read.unwrap_err(), &texts))
         };
-        let expected = "unexpected argument '--level': this example runs the level of its folder; type \
+        let expected = "--level: expected none, because this example runs the level of its folder, found mine; type \
                         `cargo run --release -- lm --level mine`, or `--swap OP=mine` here for one method";
         assert_eq!(
             error(&["target/release/examples/lm", "--level", "mine"]),
@@ -339,7 +344,7 @@ mod tests {
         assert_eq!(error(&["lm", "--model", "tiny", "--level=mine"]), expected);
         let other = error(&["lm", "--levels", "mine"]);
         assert!(
-            other.starts_with("unexpected argument '--levels' found"),
+            other.contains("expected one of its options, found --levels"),
             "{other}"
         );
     }

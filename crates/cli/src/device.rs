@@ -26,7 +26,6 @@ impl FromStr for Choice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let bad = || format!("expected auto, cpu, cuda, cuda:N or sim, found {text:?}");
         match text {
             "auto" => Ok(Self::Auto),
             "cpu" => Ok(Self::Cpu),
@@ -34,7 +33,7 @@ impl FromStr for Choice {
             "sim" => Ok(Self::Sim),
             _ => match text.strip_prefix("cuda:").map(usize::from_str) {
                 Some(Ok(ordinal)) => Ok(Self::Cuda(ordinal)),
-                _ => Err(bad()),
+                _ => Err("expected auto, cpu, cuda, cuda:N or sim".into()),
             },
         }
     }

@@ -175,7 +175,7 @@ fn report_usage(usage: &clap::Error) -> ExitCode {
             _ => ExitCode::SUCCESS,
         };
     }
-    complain(data::usage(&usage.to_string()), BAD_INPUT)
+    complain(command_line::mistake(usage), BAD_INPUT)
 }
 
 fn complain(message: impl std::fmt::Display, code: u8) -> ExitCode {

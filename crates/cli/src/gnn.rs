@@ -151,5 +151,9 @@ fn forward(
 fn describe(index: usize, graph: &Graph, truth: Option<String>) -> String {
     let (nodes, edges) = (graph.num_nodes, graph.edges.len());
     let truth = truth.map_or(String::new(), |label| format!(", true class {label}"));
-    format!("graph {index}: {nodes} nodes, {edges} directed edges{truth}")
+    let (nodes, edges) = (
+        data::counted(nodes, "node"),
+        data::counted(edges, "directed edge"),
+    );
+    format!("graph {index}: {nodes}, {edges}{truth}")
 }

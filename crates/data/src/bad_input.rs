@@ -51,17 +51,6 @@ fn visible(text: &str, acts: impl Fn(char) -> bool) -> Cow<'_, str> {
     text.chars().map(show).collect()
 }
 
-/// Returns clap's error about a command line, without the usage and the hint at `--help`. A tip follows a semicolon,
-/// because programs print the error in one line.
-pub fn usage(text: &str) -> String {
-    let tails = ["\n\nUsage:", "\n\nFor more information"];
-    let end = tails.iter().filter_map(|tail| text.find(tail)).min();
-    let text = text[..end.unwrap_or(text.len())].trim_start_matches("error: ");
-    let mut parts = text.split("\n  tip: ").map(str::trim_end);
-    let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |all, tip| format!("{all}; tip: {tip}"))
-}
-
 /// Invalid input by a person.
 ///
 /// Prints as one line, `what: expected …, found …`, where `what` names the file, the tensor or the
@@ -118,7 +107,7 @@ impl BadInput {
         Self {
             what: line(what.to_string()),
             expected: line(expected.to_string()),
-            found: line(without_number(&found.to_string()).to_string()),
+            found: line(in_plain_words(found.to_string())),
         }
     }
 
@@ -129,6 +118,15 @@ impl BadInput {
             "",
             why(error, "file"),
         )
+    }
+
+    /// A folder whose files cannot be listed.
+    pub fn no_folder(path: &Path, expected: impl Display, error: &io::Error) -> Self {
+        let found = match error.kind() {
+            io::ErrorKind::NotADirectory => "a file".to_owned(),
+            _ => why(error, "folder"),
+        };
+        Self::new(path.display(), expected, found)
     }
 
     /// An unwritable file.
@@ -148,19 +146,31 @@ pub(crate) fn why(error: &io::Error, thing: &str) -> String {
         return format!("no such {thing}");
     }
     let text = error.to_string();
-    let text = without_number(&text);
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| {
-        first.to_lowercase().chain(chars).collect()
-    })
+    uncapitalised(without_number(&text).unwrap_or(&text))
 }
 
-/// Removes the number from a system's message: ` (os error 13)`.
-fn without_number(text: &str) -> &str {
-    match text.split_once(" (os error ") {
-        Some((message, number)) if number.ends_with(')') => message,
-        _ => text,
+/// The message of `serde_json` for a text without anything.
+const EMPTY_JSON: &str = "EOF while parsing a value at line 1 column 0";
+
+/// Says what a system or a parser found in the words of other errors.
+fn in_plain_words(text: String) -> String {
+    match without_number(&text) {
+        Some(message) => uncapitalised(message),
+        None if text == EMPTY_JSON => "an empty file".to_owned(),
+        None => text,
     }
+}
+
+/// Removes the number from a system's message: ` (os error 13)`. `None` for another text.
+fn without_number(text: &str) -> Option<&str> {
+    let (message, number) = text.split_once(" (os error ")?;
+    number.ends_with(')').then_some(message)
+}
+
+fn uncapitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().map(char::to_lowercase);
+    first.into_iter().flatten().chain(chars).collect()
 }
 
 #[cfg(test)]
@@ -189,15 +199,9 @@ mod tests {
     }
 
     #[test]
-    fn a_tip_of_clap_follows_a_semicolon() {
-        let text = "error: unexpected argument '--model-x' found\n\n  tip: a similar argument exists: '--model'\n\nUsage: x";
-        let line =
-            "unexpected argument '--model-x' found; tip: a similar argument exists: '--model'";
-        assert_eq!(usage(text), line);
-        assert_eq!(
-            usage("error: a\n  [b]\n\nFor more information, x"),
-            "a\n  [b]"
-        );
+    fn json_without_anything_is_an_empty_file() {
+        let empty = serde_json::from_str::<bool>("").unwrap_err();
+        assert_eq!(BadInput::new("a", "JSON", empty).found, "an empty file");
     }
 
     #[test]
@@ -218,7 +222,23 @@ mod tests {
             BadInput::unreadable("no/such.png".as_ref(), &missing).to_string(),
             "cannot read `no/such.png`: no such file"
         );
+        let no_folder = |path: &str| {
+            let error = std::fs::read_dir(path).unwrap_err();
+            BadInput::no_folder(path.as_ref(), "a folder of images", &error).to_string()
+        };
+        let expected = "expected a folder of images, found";
+        assert_eq!(
+            no_folder("no/such"),
+            format!("no/such: {expected} no such folder")
+        );
+        if cfg!(unix) {
+            assert_eq!(
+                no_folder("Cargo.toml"),
+                format!("Cargo.toml: {expected} a file")
+            );
+        }
         let denied = io::Error::other("Permission denied (os error 13)");
+        assert_eq!(BadInput::new("a", "b", &denied).found, "permission denied");
         assert_eq!(
             BadInput::unwritable("a.json".as_ref(), &denied).to_string(),
             "cannot write `a.json`: permission denied"

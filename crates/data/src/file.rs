@@ -19,7 +19,11 @@ pub const PROGRESS: &str = ".candlepower.json";
 /// # Errors
 /// [`BadInput`] if the file cannot be read or is larger.
 pub fn read(path: &Path) -> Result<Vec<u8>, BadInput> {
-    if path.metadata().is_ok_and(|file| file.is_file()) {
+    // A folder can be opened, and reading it fails.
+    if path
+        .metadata()
+        .is_ok_and(|file| file.is_file() || file.is_dir())
+    {
         return read_file(path, MAX_STREAM);
     }
     let file = File::open(path).map_err(|e| BadInput::unreadable(path, &e))?;

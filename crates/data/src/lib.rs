@@ -5,6 +5,7 @@
 
 mod bad_input;
 pub mod corpus;
+mod counted;
 pub mod edges;
 pub mod families;
 pub mod features;
@@ -21,7 +22,8 @@ mod temporary;
 pub mod tu;
 mod write;
 
-pub use bad_input::{BadInput, is_invisible, plain, plain_line, short, usage};
+pub use bad_input::{BadInput, is_invisible, plain, plain_line, short};
+pub use counted::counted;
 pub use file::{PROGRESS, is_regular, is_there, kind, read, read_file, read_text, read_text_file};
 pub use json::unique_keys;
 pub use lock::Lock;

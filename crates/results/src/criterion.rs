@@ -146,7 +146,7 @@ pub fn cases(folder: &Path) -> Result<Vec<Case>, BadInput> {
 pub fn cases_since(start: SystemTime, folder: &Path) -> Result<Vec<Case>, BadInput> {
     let mut folders = vec![];
     find(folder, start, &mut folders)
-        .map_err(|e| BadInput::new(folder.display(), "results of `cargo bench`", e))?;
+        .map_err(|e| BadInput::no_folder(folder, "results of `cargo bench`", &e))?;
     folders.sort();
     folders.iter().map(|folder| case(folder)).collect()
 }

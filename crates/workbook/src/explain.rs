@@ -14,7 +14,7 @@ use similar::{ChangeTag, TextDiff};
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
     /// rms_norm, linear or attention
-    op: String,
+    op: Option<String>,
     /// Two neighbouring levels: 3,4 or 4,5
     #[arg(long, value_name = "A,B", default_value = "3,4")]
     levels: String,
@@ -93,9 +93,9 @@ const STEPS: [Step; 6] = [
 /// Prints the headers of both kernels, and their code side by side.
 ///
 /// # Errors
-/// [`BadInput`] for an op or levels without a step.
+/// [`BadInput`] for no op, and for an op or levels without a step.
 pub fn run(args: &ExplainArgs) -> Result<()> {
-    let step = find(&args.op, &args.levels)?;
+    let step = find(args.op.as_deref(), &args.levels)?;
     let width = args
         .width
         .or_else(|| Some(Term::stdout().size_checked()?.1));
@@ -103,11 +103,12 @@ pub fn run(args: &ExplainArgs) -> Result<()> {
     Ok(())
 }
 
-fn find(op: &str, levels: &str) -> Result<&'static Step, BadInput> {
-    let of_op: Vec<&Step> = STEPS.iter().filter(|step| step.op == op).collect();
+fn find(op: Option<&str>, levels: &str) -> Result<&'static Step, BadInput> {
+    let of_op: Vec<&Step> = STEPS.iter().filter(|step| Some(step.op) == op).collect();
     if of_op.is_empty() {
         let expected = "rms_norm, linear or attention";
-        return Err(BadInput::new("explain", expected, format!("{op:?}")));
+        let found = op.map_or_else(|| "none".to_owned(), |op| format!("{op:?}"));
+        return Err(BadInput::new("explain", expected, found));
     }
     let levels: String = levels.split_whitespace().collect();
     let step = of_op.into_iter().find(|step| step.levels == levels);
@@ -306,8 +307,8 @@ mod tests {
 
     #[test]
     fn missing_steps_are_errors() {
-        let refusal = |op, levels| find(op, levels).err().map(|bad| bad.to_string());
-        assert!(find("linear", "4, 5").is_ok());
+        let refusal = |op, levels| find(Some(op), levels).err().map(|bad| bad.to_string());
+        assert!(find(Some("linear"), "4, 5").is_ok());
         let expected = "explain: expected rms_norm, linear or attention, found \"gelu\"";
         assert_eq!(refusal("gelu", "3,4").as_deref(), Some(expected));
         let expected = "--levels: expected 3,4 or 4,5, found \"2,3\"";

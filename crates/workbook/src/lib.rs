@@ -5,7 +5,6 @@
 mod ablation;
 mod bench_charts;
 mod compare;
-mod counted;
 mod doctor;
 mod exercises;
 mod explain;

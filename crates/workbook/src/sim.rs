@@ -3,6 +3,7 @@
 mod args;
 mod findings;
 mod left;
+mod names;
 mod outputs;
 mod show;
 pub mod text;
@@ -64,6 +65,7 @@ pub fn run(args: &SimArgs) -> Result<bool> {
     let mut operands = case.operands(args.seed, "".as_ref()).map_err(bad_input)?;
     fits(&operands.layouts)?;
     outputs.check(&operands)?;
+    names::set(&kernel, &mut operands);
     let options = args.options(&operands.dim)?;
     let clusters = args.clusters()?;
     let given = operands.clone();
@@ -90,7 +92,7 @@ pub fn run(args: &SimArgs) -> Result<bool> {
     )?;
     drop(simulating);
     args.in_time(&options)?;
-    let wrote = outputs.write(&report, &operands, options.trace, &text.ptx)?;
+    let wrote = outputs.write(&report, &kernel, &operands, options.trace, &text.ptx)?;
     let width = Term::stdout()
         .size_checked()
         .map_or(COLUMNS, |(_, columns)| columns.into());

@@ -1,6 +1,5 @@
 //! Mutation tests of one text: its kernels, their cases and their mutants.
 
-use std::fs;
 use std::path::Path;
 
 use rayon::prelude::*;
@@ -21,10 +20,10 @@ pub fn mutate(path: &Path, options: &Options, known: &Equivalents) -> Result<Fil
         .cases
         .clone()
         .unwrap_or_else(|| simt::case::file_of(path));
-    if !cases_path.is_file() && options.cases.is_none() {
+    if !cases_path.exists() && options.cases.is_none() {
         let place = cases_path.display();
         return Err(format!(
-            "{name}: expected its launches in {place}, or in the file of --cases, found no such file"
+            "{place}: expected a file with the launches of {name}, or `--cases FILE`, found no such file"
         ));
     }
     let cases = cases(&cases_path)?;
@@ -79,7 +78,7 @@ fn cases(path: &Path) -> Result<Vec<Case>, String> {
     Ok(cases.into_iter().map(|(_, case)| case).collect())
 }
 
-/// Reads a file as text.
+/// Reads a file as text, with the same errors as the other programs.
 pub fn read(path: &Path) -> Result<String, String> {
-    fs::read_to_string(path).map_err(|e| format!("cannot read `{}`: {e}", path.display()))
+    data::read_text(path).map_err(|bad| bad.to_string())
 }

@@ -21,10 +21,11 @@ mod result;
 mod sample;
 mod table;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
+use data::BadInput;
 
 use equivalent::Equivalents;
 use result::Totals;
@@ -59,7 +60,16 @@ struct Options {
 }
 
 fn main() -> ExitCode {
-    match run(&Options::parse()) {
+    let options = match Options::try_parse() {
+        Ok(options) => options,
+        // `--help` and `--version` succeed.
+        Err(help) if !help.use_stderr() => help.exit(),
+        Err(mistake) => {
+            eprintln!("error: {}", command_line::mistake(&mistake));
+            return ExitCode::from(2);
+        }
+    };
+    match run(&options) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(_) => ExitCode::from(1),
         Err(message) => {
@@ -76,6 +86,9 @@ fn run(options: &Options) -> Result<usize, String> {
             "--cases: expected one file, found {}",
             options.files.len()
         ));
+    }
+    if let Some(path) = &options.json {
+        can_be_written(path, options)?;
     }
     let equivalents = match &options.equivalent {
         Some(path) => Equivalents::read(path)?,
@@ -96,7 +109,29 @@ fn run(options: &Options) -> Result<usize, String> {
     if let Some(path) = &options.json {
         let text = serde_json::to_string(&totals).map_err(|e| e.to_string())?;
         let rows = text.replace("},{", "},\n{"); // a row per line
-        std::fs::write(path, rows + "\n").map_err(|e| format!("{}: {e}", path.display()))?;
+        data::save_as(path, rows + "\n").map_err(|bad| bad.to_string())?;
     }
     Ok(totals.all.survived)
+}
+
+/// Checks before the mutants run, which takes minutes, that the counts will be a file of their own in a folder that is there.
+fn can_be_written(path: &Path, options: &Options) -> Result<(), String> {
+    let bad = |expected, found| Err(BadInput::new(path.display(), expected, found).to_string());
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    let inputs = options.files.iter().chain(&options.cases);
+    let mut inputs = inputs.chain(&options.equivalent).map(PathBuf::as_path);
+    match () {
+        () if path.is_dir() => bad("the name of a file", "a folder"),
+        () if folder.is_some_and(|folder| !folder.is_dir()) => {
+            bad("a file in an existing folder", "no such folder")
+        }
+        () if path.exists() && inputs.any(|input| same(input, path)) => {
+            bad("another file than the inputs", "one of them")
+        }
+        () => Ok(()),
+    }
+}
+
+fn same(a: &Path, b: &Path) -> bool {
+    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }

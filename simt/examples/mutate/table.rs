@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use data::counted;
+
 use crate::result::{self, Fate, FileResult, Judged, Row, Tally, Totals};
 
 /// `FILE: 2 kernels, 5 cases, 40 of 1234 mutants: 38 killed, 1 equivalent, 1 survived`
@@ -13,11 +15,11 @@ pub fn heading(file: &FileResult) -> String {
         ..
     } = Tally::of(file.mutants.iter());
     format!(
-        "{}: {} kernels, {} cases, {made} of {} mutants: {} killed, {equivalent} equivalent, {survived} survived",
+        "{}: {}, {}, {made} of {}: {} killed, {equivalent} equivalent, {survived} survived",
         file.name,
-        file.kernels,
-        file.cases,
-        file.possible,
+        counted(file.kernels, "kernel"),
+        counted(file.cases, "case"),
+        counted(file.possible, "mutant"),
         made - equivalent - survived,
     )
 }

@@ -79,9 +79,15 @@ pub enum Fill {
     File(PathBuf),
 }
 
-fn wrong<T>(text: &str, expected: impl Into<String>, found: impl fmt::Display) -> Result<T> {
+/// An error that says which argument it is about, unless all of it is what was found.
+fn wrong<T>(text: &str, expected: impl Into<String>, found: &str) -> Result<T> {
+    let what = if found == text {
+        "--arg".to_owned()
+    } else {
+        format!("--arg {text}")
+    };
     Err(Error::Launch {
-        what: format!("--arg {text}"),
+        what,
         expected: expected.into(),
         found: format!("\"{found}\""),
     })

@@ -1,7 +1,7 @@
 //! Contents of a buffer before the launch.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use crate::error::Result;
@@ -51,7 +51,13 @@ pub fn array(contents: &Contents, seed: u64, folder: &Path, room: u64) -> Result
 
 fn from_file(contents: &Contents, path: &Path, room: u64) -> Result<Array> {
     let name = path.display().to_string();
-    let unreadable = |e: std::io::Error| wrong(&name, "a readable file", e);
+    let unreadable = |e: std::io::Error| {
+        let found = match e.kind() {
+            ErrorKind::NotFound => "no such file".to_owned(),
+            _ => e.to_string(),
+        };
+        wrong(&name, "a readable file", found)
+    };
     let opened = File::open(path).map_err(unreadable)?;
     let metadata = opened.metadata().map_err(unreadable)?;
     let is_file = metadata.is_file();

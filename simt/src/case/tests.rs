@@ -201,7 +201,7 @@ fn errors_name_the_problem() {
         ("--arg same:1", ["before it that has a buffer", "found 1"]),
         (
             "--arg f32:none.npy",
-            ["none.npy: expected a readable file", "No such"],
+            ["none.npy: expected a readable file", "found no such file"],
         ),
         ("--arg f32:4:zeros@5000000000", ["32 bits", "5000000000"]),
         (

@@ -4,7 +4,7 @@ use crate::code::{Op, Vote};
 use crate::report::Class;
 
 use super::block::{Block, Next};
-use super::findings::names;
+use super::findings::{counted, names};
 use std::sync::Arc;
 
 use super::known::{Known, Peers};
@@ -128,7 +128,8 @@ impl Block<'_> {
                     let count: u32 = gone.iter().map(|lanes| lanes.count_ones()).sum();
                     self.find(Class::BarrierDivergence, w, pc, here.trailing_zeros() as usize, || {
                         format!(
-                            "{count} threads of the block returned without reaching the barrier, the first of them {missing}"
+                            "{} of the block returned without reaching the barrier, the first of them {missing}",
+                            counted(count, "thread")
                         )
                     });
                 }

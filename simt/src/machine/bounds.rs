@@ -7,6 +7,7 @@ use super::access::{Kind, Lanes};
 use super::block::Block;
 use super::cluster::{offset_of, rank_of};
 use super::coalesce::lanes;
+use super::findings::counted;
 use super::global::{Found, Global, Range};
 
 impl Block<'_> {
@@ -33,7 +34,7 @@ impl Block<'_> {
         };
         let place = self.place(space, at);
         self.find(wrong, w, pc, lane, || {
-            let accessed = format!("{} of {bytes} bytes at {place}", kind.noun());
+            let accessed = format!("{} of {} at {place}", kind.noun(), counted(bytes, "byte"));
             match wrong {
                 Class::Misaligned => {
                     format!("{accessed}: the address is not a multiple of {bytes}")
@@ -103,19 +104,22 @@ impl Block<'_> {
                 return format!("an address of rank {rank}, in a cluster of {blocks} blocks");
             }
             let (name, size) = (self.memory_name(rank), self.size(space));
-            return format!("byte {} of {name}, which has {size} bytes", offset_of(at));
+            let size = counted(size, "byte");
+            return format!("byte {} of {name}, which has {size}", offset_of(at));
         }
         if space == Space::Shared && rank_of(at).is_some_and(|r| r < self.cluster.shared.len()) {
             return "an address of .shared::cluster, which is none of .shared".into();
         }
         if space != Space::Global {
             let (name, size) = (name(space), self.size(space));
-            return format!("byte {} of {name}, which has {size} bytes", distance(at));
+            let size = counted(size, "byte");
+            return format!("byte {} of {name}, which has {size}", distance(at));
         }
         match self.grid.global.place(at) {
             Some((range, offset)) => {
                 let Range { name, bytes, .. } = range;
-                format!("byte {offset} of {name}, which has {bytes} bytes")
+                let bytes = counted(bytes, "byte");
+                format!("byte {offset} of {name}, which has {bytes}")
             }
             None if at == 0 => "the null pointer".into(),
             None => format!("{at:#x}, which lies in no buffer"),

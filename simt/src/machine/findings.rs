@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::fmt::Display;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::report::{Class, Finding, Thread};
@@ -224,6 +225,20 @@ impl Block<'_> {
     }
 }
 
+/// `1 byte`, `2 bytes`
+pub fn counted(n: impl Display, noun: &str) -> String {
+    let n = n.to_string();
+    let plural = if n == "1" { "" } else { "s" };
+    format!("{n} {noun}{plural}")
+}
+
+/// Describes a read of bytes that nothing was written to.
+pub fn unwritten(bytes: impl Display, place: &str) -> String {
+    let bytes = counted(bytes, "byte");
+    let were = if bytes == "1 byte" { "was" } else { "were" };
+    format!("read of {bytes} {place}, which {were} never written")
+}
+
 /// Describes lanes: `lane 3`, `lanes 0 to 15`, `lanes 0, 2, 4 and 13 more`.
 pub fn names(mask: u32) -> String {
     const MOST: usize = 3;
@@ -247,6 +262,19 @@ pub fn names(mask: u32) -> String {
         n => format!(" and {n} more"),
     };
     format!("{noun} {}{more}", shown.join(", "))
+}
+
+#[test]
+fn one_byte_has_no_plural() {
+    let said = |bytes: u32| unwritten(bytes, "at byte 3 of x");
+    assert_eq!(
+        said(1),
+        "read of 1 byte at byte 3 of x, which was never written"
+    );
+    assert_eq!(
+        said(2),
+        "read of 2 bytes at byte 3 of x, which were never written"
+    );
 }
 
 #[test]

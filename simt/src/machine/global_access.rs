@@ -8,6 +8,7 @@ use crate::report::Class;
 use super::access::{Lanes, merge};
 use super::block::Block;
 use super::coalesce::{Group, groups, lanes, those};
+use super::findings::unwritten;
 use super::global::{Found, Global, Wrong};
 
 impl Block<'_> {
@@ -94,7 +95,7 @@ impl Block<'_> {
         let name = &self.grid.global.ranges[i].name;
         for (lane, at) in wrong.unwritten {
             self.find(Class::Uninitialised, on.w, on.pc, lane, || {
-                format!("read of {bytes} bytes at byte {at} of {name}, which were never written")
+                unwritten(bytes, &format!("at byte {at} of {name}"))
             });
         }
         for (lane, at, conflict) in wrong.conflicts {

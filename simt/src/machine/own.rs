@@ -7,6 +7,7 @@ use crate::report::Class;
 use super::access::Lanes;
 use super::block::Block;
 use super::coalesce::lanes;
+use super::findings::unwritten;
 
 impl Block<'_> {
     /// Reads one lane's bytes.
@@ -17,7 +18,7 @@ impl Block<'_> {
                 let range = from..from + bytes;
                 if self.warps[on.w].local_written[range.clone()].contains(&false) {
                     self.find(Class::Uninitialised, on.w, on.pc, lane, || {
-                        format!("read of {bytes} bytes of local memory at {at:#x}, which were never written")
+                        unwritten(bytes, &format!("of local memory at {at:#x}"))
                     });
                 }
                 little_endian(&self.warps[on.w].local[range])

@@ -7,6 +7,7 @@ use crate::report::Class;
 use super::access::{Lanes, merge};
 use super::block::Block;
 use super::coalesce::{Group, lanes};
+use super::findings::unwritten;
 use super::known::Known;
 use super::race::{Access, Spread};
 use super::shadow::{Conflict, Conflicts};
@@ -45,7 +46,7 @@ impl Block<'_> {
                 _ => {
                     let at = self.shared_byte(at as u64);
                     self.find(Class::Uninitialised, on.w, on.pc, lane, || {
-                        format!("read of {bytes} bytes at {at}, which were never written")
+                        unwritten(bytes, &format!("at {at}"))
                     });
                 }
             }

@@ -585,17 +585,17 @@ fn findings_name_bytes_threads_and_lines() {
         found("st.global.u32 [%out + 4], %i;"),
         "line 14: `st.global.u32`: thread 1 of block 0: writes byte 4 of out, which is written by thread 0 of \
          block 0 in line 14: the lanes of one instruction have no order \
-         (63 times)"
+         (63 such faults in all)"
     );
     assert_eq!(
         found("st.global.u32 [%to + 1000], %i;"),
         "line 14: `st.global.u32`: thread 6 of block 0: write of 4 bytes at byte 1024 of out, which has \
-         1024 bytes (58 times)"
+         1024 bytes (58 such faults in all)"
     );
     assert_eq!(
         found("st.global.u32 [%to + 2], %i;"),
         "line 14: `st.global.u32`: thread 0 of block 0: write of 4 bytes at byte 2 of out, which has 1024 \
-         bytes: the address is not a multiple of 4 (64 times)"
+         bytes: the address is not a multiple of 4 (64 such faults in all)"
     );
 }
 
@@ -669,12 +669,15 @@ fn a_race_of_two_warps_is_reported_before_one_within_a_warp() {
     let expected = "thread 0 of block 0: reads byte 4 of out, which is written by thread 1 of block 0 in line 14: \
                     no `bar.sync` orders them (nor";
     assert!(neighbours.contains(expected), "{neighbours}");
-    assert!(neighbours.ends_with("(128 times)"), "{neighbours}");
+    assert!(
+        neighbours.ends_with("(128 such faults in all)"),
+        "{neighbours}"
+    );
     let warps = last("add.u32 %k, %k, 31; setp.lt.u32 %p, %k, 64;");
     let expected = "thread 32 of block 0: reads byte 0 of out, which is written by thread 0 of block 0 in line 14: \
                     no barrier orders them";
     assert!(warps.contains(expected), "{warps}");
-    assert!(warps.ends_with("(128 times)"), "{warps}");
+    assert!(warps.ends_with("(128 such faults in all)"), "{warps}");
 }
 
 /// Three warps read a word. Warp 0, which did so first, writes it after a barrier with warp 2.

@@ -284,12 +284,12 @@ impl Submission<'_> {
         Failure::new(Part::Text, place, what)
     }
 
-    /// `FILE:41: race: thread 32 of block 0: … (3 times) | the line (at rows = 3)`
+    /// `FILE:41: race: thread 32 of block 0: … (3 such faults in all) | the line (at rows = 3)`
     fn found(&self, finding: &Finding, sizes: &Sizes) -> Failure {
         let (line, place) = self.place(finding.line, finding.source.as_ref());
         let times = match finding.count {
             1 => String::new(),
-            n => format!(" ({n} times)"),
+            n => format!(" ({n} such faults in all)"),
         };
         let Finding {
             class,

@@ -117,7 +117,8 @@ impl<'a> Generation<'a> {
         let speed = |tokens: usize, time: Duration| match tokens {
             0 => "no tokens".to_string(),
             n => format!(
-                "{n} tokens at {:.0} tokens/s",
+                "{} at {:.0} tokens/s",
+                data::counted(n, "token"),
                 n as f64 / time.as_secs_f64()
             ),
         };

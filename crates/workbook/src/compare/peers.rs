@@ -3,7 +3,7 @@
 mod export;
 mod lines;
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -215,6 +215,7 @@ pub fn torch(python: &str, device: &Device) -> Result<String, BadInput> {
             let text = String::from_utf8_lossy(&output.stderr);
             bad(text.lines().last().unwrap_or("it failed without a message"))
         }
+        Err(error) if error.kind() == ErrorKind::NotFound => bad("no such program"),
         Err(error) => bad(&error.to_string()),
     }
 }

@@ -4,7 +4,7 @@ use models::trace::table::{Line, aligned};
 use occupancy::{Block, Change, Limit, Raise, Sm, WARP, bytes_in_flight};
 
 use super::kernel::Known;
-use crate::counted::counted;
+use data::counted;
 
 /// SMs of an H200, as the driver reports them.
 const H200_SMS: u32 = 132;

@@ -11,6 +11,7 @@ use simt::{Argument, Case, Dim, Options, Schedule, Watch};
 
 use super::show::Costs;
 use super::text::bad_input;
+use data::counted;
 
 /// A command that works in the repository.
 pub const EXAMPLE: &str = "cargo run --release -- sim kernels/src/gelu/level3.ptx --lines --block 256 --arg f32:256:random --arg f32:256:poison --arg u32:256";
@@ -214,8 +215,8 @@ impl SimArgs {
         if options.until.is_none_or(|end| Instant::now() < end) {
             return Ok(());
         }
-        let limit = self.limit;
-        let expected = format!("a launch that ends within {limit} seconds (or a longer --limit)");
+        let limit = counted(self.limit, "second");
+        let expected = format!("a launch that ends within {limit} (or a longer --limit)");
         Err(BadInput::new("--limit", expected, "it still running"))
     }
 

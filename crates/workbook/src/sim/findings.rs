@@ -43,7 +43,7 @@ fn is_same(a: &Finding, b: &Finding) -> bool {
     a.source.is_some() && a.source == b.source && a.class == b.class && words(a) == words(b)
 }
 
-/// `saxpy.cu:7 (PTX line 31): out-of-bounds: thread 0 of block 4: read of … (24 times) | y[i] = …;`
+/// `saxpy.cu:7 (PTX line 31): out-of-bounds: thread 0 of block 4: read of … (24 such faults in all) | y[i] = …;`
 fn one_line(mistake: &Mistake, text: &Text) -> String {
     let Finding {
         class,
@@ -62,8 +62,10 @@ fn one_line(mistake: &Mistake, text: &Text) -> String {
     let what = text.with_short_names(what, source.as_ref());
     let times = match (mistake.count, mistake.instructions) {
         (1, _) => String::new(),
-        (n, 1) => format!(" ({n} times)"),
-        (n, instructions) => format!(" ({n} times, by {instructions} instructions)"),
+        (n, 1) => format!(" ({n} such faults in all)"),
+        (n, instructions) => {
+            format!(" ({n} such faults in all, by {instructions} instructions)")
+        }
     };
     format!("{place}{ptx}: {class}: {thread}: {what}{times} | {code}\n")
 }

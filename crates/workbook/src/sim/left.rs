@@ -3,6 +3,8 @@
 use simt::case::{Element, Operands};
 use simt::{Error, Kernel, Launch, Options};
 
+use super::names::name;
+
 /// How many values of a buffer are shown.
 const SHOWN: usize = 8;
 
@@ -97,20 +99,6 @@ fn elements(operands: &Operands, b: usize) -> (Element, impl Iterator<Item = u64
 fn unchanged(given: &Operands, left: &Operands, b: usize) -> Vec<bool> {
     let (given, left) = (elements(given, b).1, elements(left, b).1);
     given.zip(left).map(|(given, left)| given == left).collect()
-}
-
-/// Name of a buffer in the kernel: `y` of `param_y`, or else `argument 1`.
-fn name(kernel: &Kernel, operands: &Operands, b: usize) -> String {
-    let mut params = kernel.params().enumerate();
-    let (k, (name, _)) = params
-        .find(|(k, _)| operands.buffer(*k) == Some(b))
-        .unwrap_or((b, ("", 0)));
-    // A compiler numbers the parameters.
-    let numbered = name.ends_with(&format!("param_{k}")) || name.is_empty();
-    match name.strip_prefix("param_").unwrap_or(name) {
-        _ if numbered => format!("argument {k}"),
-        name => name.to_owned(),
-    }
 }
 
 fn line(name: &str, is_poison: bool, same: &[bool], left: &Operands, b: usize) -> String {

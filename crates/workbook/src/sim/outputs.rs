@@ -7,9 +7,10 @@ use cli::files::Output;
 use data::BadInput;
 use serde_json::json;
 use simt::case::{Argument, Case, Contents, Fill, Operands};
-use simt::{Report, Watch};
+use simt::{Kernel, Report, Watch};
 
 use super::args::SimArgs;
+use super::names;
 use super::text::bad_input;
 
 /// Output files, checked before any work.
@@ -78,6 +79,7 @@ impl Outputs {
     pub fn write(
         &self,
         report: &Report,
+        kernel: &Kernel,
         operands: &Operands,
         watch: Option<Watch>,
         ptx: &str,
@@ -102,7 +104,10 @@ impl Outputs {
         let mut wrote = String::new();
         for (argument, output) in &self.dumps {
             output.write(&operands.npy(*argument).map_err(bad_input)?)?;
-            wrote += &format!("wrote argument {argument} to {}\n", output.path().display());
+            let buffer = operands.buffer(*argument);
+            let name = buffer.map(|b| names::name(kernel, operands, b));
+            let name = name.unwrap_or_default();
+            wrote += &format!("wrote {name} to {}\n", output.path().display());
         }
         Ok(wrote)
     }

@@ -67,7 +67,7 @@ fn data_sets() {
         "1,2\n1,2\n1,2\n1,2\n1,NaN\n",
         &[":5: expected finite numbers"],
     );
-    with("graph_indicator", None).refused_option(&["S_graph_indicator.txt`: no such file"]);
+    with("graph_indicator", None).refused_so(&["S_graph_indicator.txt`: no such file"]);
 }
 
 #[test]

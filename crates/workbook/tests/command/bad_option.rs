@@ -34,8 +34,8 @@ fn tables_that_cannot_take_the_rules_of_an_operation() {
     let other = root().join("kernels/src/dispatch/tables/h200.json");
     let other = other.to_string_lossy();
     tune(&["rms_norm", "--json", &other]).refused(&[&other, "found one of NVIDIA H200"]);
-    tune(&["causal_attention"]).refused_option(&["causal_attention", "layer_norm"]);
-    tune(&["softmax"]).refused_option(&["softmax", "layer_norm"]);
+    tune(&["causal_attention"]).refused(&["causal_attention", "layer_norm"]);
+    tune(&["softmax"]).refused(&["softmax", "layer_norm"]);
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn prompts() {
     run(&without)
         .refused(&["--without: expected level 5, whose ideas it leaves out, found level 4"]);
     let unknown = ["lm", "--prompt", "The", "--without", "speed"];
-    run(&unknown).refused_option(&["--without", "speed", "expected one of dispatch, cuda-graph"]);
+    run(&unknown).refused(&["--without", "speed", "expected one of dispatch, cuda-graph"]);
     run(&["ablation", "--device", "cpu"]).refused(&["--device: expected a GPU", "found a CPU"]);
     run(&["lm", "--model", "readme", "--prompt", ""]).refused(&["--prompt"]);
 }
@@ -168,17 +168,17 @@ fn numbers_below_0() {
     let kernel = root().join("kernels/src/softmax/level3.ptx");
     let sim = |option| vec!["sim", kernel.to_str().unwrap(), option];
     for (args, number, expected) in [
-        (vec!["--samples"], "-1", "not in 1..=100000"),
-        (vec!["compare", "--samples"], "-1", "not in 1..=100000"),
+        (vec!["--samples"], "-1", "from 1 to 100000"),
+        (vec!["compare", "--samples"], "-1", "from 1 to 100000"),
         (
             vec!["compare", "--peers", "false", "--peer-limit"],
             "-3",
-            "1..=3600",
+            "from 1 to 3600",
         ),
-        (vec!["ops", "--samples"], "-1", "not in 1..=100000"),
-        (vec!["small", "--samples"], "-1", "not in 1..=100000"),
-        (vec!["sweep", "--samples"], "-1", "not in 1..=100000"),
-        (vec!["profile", "--samples"], "-1", "not in 1..=100000"),
+        (vec!["ops", "--samples"], "-1", "from 1 to 100000"),
+        (vec!["small", "--samples"], "-1", "from 1 to 100000"),
+        (vec!["sweep", "--samples"], "-1", "from 1 to 100000"),
+        (vec!["profile", "--samples"], "-1", "from 1 to 100000"),
         (
             vec!["profile", "--level"],
             "-1",
@@ -202,7 +202,7 @@ fn numbers_below_0() {
             "-1",
             "expected a number above 0",
         ),
-        (sim("--smem"), "-1", "not in 0..="),
+        (sim("--smem"), "-1", "from 0 to "),
         (sim("--seed"), "-1", "a whole number from 0"),
         (sim("--fuel"), "-1", "a whole number from 0"),
         (sim("--grid"), "-1", "expected"),
@@ -220,11 +220,11 @@ fn numbers_below_0() {
         (
             vec!["exercises", "grade", ".", "--session"],
             "-1",
-            "not in 0..=255",
+            "from 0 to 255",
         ),
     ] {
         let option = args[args.len() - 1];
-        run(&[&args[..], &[number]].concat()).refused_option(&[option, number, expected]);
+        run(&[&args[..], &[number]].concat()).refused(&[option, number, expected]);
     }
 }
 
@@ -238,9 +238,9 @@ fn a_text_needs_its_option() {
 
 #[test]
 fn levels_and_devices() {
-    run(&["lm", "--level", "9"]).refused_option(&["--level", "expected level 1", "'9'"]);
+    run(&["lm", "--level", "9"]).refused(&["--level", "expected level 1", "found 9"]);
     run(&["gnn", "--device", "gpu"])
-        .refused_option(&["--device", "auto, cpu, cuda, cuda:N or sim"]);
+        .refused(&["--device: expected auto, cpu, cuda, cuda:N or sim, found \"gpu\""]);
     if !cfg!(feature = "cuda") {
         let parts = ["--device cuda:1", "`--features cuda`"];
         run(&["gnn", "--device", "cuda:1"]).refused(&parts);
@@ -293,19 +293,82 @@ fn models_without_a_preset() {
             command, "--device", "cpu", "--preset", "s16", "--model", "lm",
         ])
         .refused(&["--model: expected vit, with --preset s16, found lm"]);
-        run(&[command, "--model", "llm"]).refused_option(&["--model", "lm, vit or gnn"]);
+        run(&[command, "--model", "llm"]).refused(&["--model", "lm, vit or gnn"]);
     }
 }
 
 #[test]
 fn options_that_go_together() {
-    run(&["vit", "--input", "x"]).refused_option(&["--output"]);
-    run(&["vit", "--output", "x"]).refused_option(&["--input"]);
-    run(&["lm", "--generate", "3"]).refused_option(&["--input"]);
-    run(&["lm", "--prompt", "x", "--input", "x", "--output", "y"]).refused_option(&["--prompt"]);
-    run(&["gnn", "--graph", "x", "--edges", "y"]).refused_option(&["--graph", "--edges"]);
-    run(&["lm", "--dtype", "f64"]).refused_option(&["f64", "f32, bf16"]);
-    run(&["llm"]).refused_option(&["llm"]);
+    run(&["vit", "--input", "x"]).refused(&["--output"]);
+    run(&["vit", "--output", "x"]).refused(&["--input"]);
+    run(&["lm", "--generate", "3"]).refused(&["--input"]);
+    run(&["lm", "--prompt", "x", "--input", "x", "--output", "y"]).refused(&["--prompt"]);
+    run(&["gnn", "--graph", "x", "--edges", "y"]).refused(&["--graph", "--edges"]);
+    run(&["lm", "--dtype", "f64"]).refused(&["--dtype: expected f32 or bf16, found \"f64\""]);
+}
+
+/// The parser of the options answers in one line, which names the command or the option and what it takes.
+#[test]
+fn commands_and_options_that_are_not_there() {
+    for (args, said) in [
+        (
+            &["explian"][..],
+            "workbook: expected one of its commands, found \"explian\" (similar: explain; see `--help`)",
+        ),
+        (
+            &["gnn", "--levle", "3"],
+            "gnn: expected one of its options, found --levle (similar: --level; see `--help`)",
+        ),
+        (
+            &["gnn", "--fast"],
+            "gnn: expected one of its options, found --fast (see `--help`)",
+        ),
+        (
+            &["doctor", "now"],
+            "doctor: expected no further argument, found \"now\" (see `--help`)",
+        ),
+        (
+            &["vit", "--level"],
+            "--level: expected a value (N|NAME), found none (see `--help`)",
+        ),
+        (
+            &["vit", "--trace=yes"],
+            "--trace: expected no value, found \"yes\" (see `--help`)",
+        ),
+        (
+            &["vit", "--level", "3", "--level", "4"],
+            "--level: expected it once, found it more than once (see `--help`)",
+        ),
+        (
+            &["--samples", "3", "lm"],
+            "lm: expected all options after the command, found --samples before it (see `--help`)",
+        ),
+        (
+            &["exercises", "level"],
+            "exercises level: expected new, check, watch, ",
+        ),
+        (
+            &["exercises", "grade"],
+            "exercises grade: expected DIR, found none (see `--help`)",
+        ),
+        (
+            &["explain"],
+            "explain: expected rms_norm, linear or attention, found none",
+        ),
+    ] {
+        run(args).refused(&[&format!("error: {said}")]);
+    }
+}
+
+/// A number beyond the type of its option.
+#[test]
+fn numbers_that_are_too_large() {
+    run(&["occupancy", "--threads", "4294967296"])
+        .refused(&["--threads: expected at most 4294967295, found 4294967296"]);
+    run(&["lm", "--seed", "18446744073709551616"])
+        .refused(&["--seed: expected at most 18446744073709551615, found "]);
+    let samples = ["ops", "--samples", "99999999999999999999"];
+    run(&samples).refused(&["--samples: expected a smaller whole number, found 9"]);
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn files_that_are_no_pictures() {
     let folder = missing.path("");
     missing
         .run(&["--image", &folder])
-        .refused_option(&[&format!("cannot read `{folder}`: ")]);
+        .refused(&[&format!("{folder}: expected a file, found a folder")]);
 }
 
 #[test]

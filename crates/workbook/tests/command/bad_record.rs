@@ -125,7 +125,7 @@ fn figures_that_cannot_be_written_are_refused_before_any_work() {
     fs::write(at("target"), "a file").unwrap();
     for command in ["ops", "sweep", "small"] {
         let args = [command, "--device", "cpu"];
-        run_in(repository.path(), &args).refused_option(&["cannot write `target/workbook`: "]);
+        run_in(repository.path(), &args).refused_so(&["cannot write `target/workbook`: "]);
     }
     fs::remove_file(at("target")).unwrap();
     fs::create_dir_all(at("target/workbook/ops.json")).unwrap();
@@ -133,7 +133,7 @@ fn figures_that_cannot_be_written_are_refused_before_any_work() {
     refuses(&repository, &["ops", "--device", "cpu"], &parts);
     fs::write(at("benches/results/charts"), "a file").unwrap();
     let args = ["sweep", "--device", "cpu", "--record", "new"];
-    run_in(repository.path(), &args).refused_option(&["benches/results/charts"]);
+    run_in(repository.path(), &args).refused_so(&["benches/results/charts"]);
 }
 
 #[test]

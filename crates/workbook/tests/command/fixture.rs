@@ -207,16 +207,16 @@ pub fn without_note(stderr: &str) -> String {
 impl Run {
     /// Asserts that the run rejected its input: one line with all `parts`, and code 2.
     pub fn refused(&self, parts: &[&str]) {
-        self.refused_option(&[parts, &["expected ", ", found "]].concat());
+        self.refused_so(&[parts, &["expected ", ", found "]].concat());
     }
 
     /// Asserts that the run could not read a missing file.
     pub fn unreadable(&self, path: &str) {
-        self.refused_option(&[&format!("cannot read `{path}`: no such file\n")]);
+        self.refused_so(&[&format!("cannot read `{path}`: no such file\n")]);
     }
 
-    /// Same as [`Self::refused`], in the option parser's words.
-    pub fn refused_option(&self, parts: &[&str]) {
+    /// Same as [`Self::refused`], in other words than "expected" and "found".
+    pub fn refused_so(&self, parts: &[&str]) {
         let line = &self.stderr;
         assert_eq!(self.code, Some(2), "{line}");
         assert!(

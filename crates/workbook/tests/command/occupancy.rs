@@ -69,7 +69,7 @@ fn numbers_that_no_launch_has() {
     of("--gpu new").refused(&["--gpu", "\"new\""]);
     of("--shared 232449").refused(&["--shared", "from 0 to 232448"]);
     of("--gpu 8.6 --shared 102400").refused(&["--shared", "from 0 to 101376"]);
-    of("--shared -1").refused_option(&["--shared"]);
+    of("--shared -1").refused(&["--shared"]);
     run(&["occupancy"]).refused(&["a kernel such as rms_norm_f32_level4", "none"]);
     let alone = run(&["occupancy", "--registers", "32"]);
     alone.refused(&["--threads", "from 1 to 1024", "none"]);

@@ -133,13 +133,9 @@ fn a_folder_is_a_model_too() {
 fn programs_that_cannot_be_profiled_are_refused_before_any_work() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
-    profile(&["--model", "nothing"]).refused_option(&["cannot be used multiple times"]);
+    profile(&["--model", "nothing"]).refused(&["--model: expected it once"]);
     run(&["profile", "--model", "nothing"]).refused(&["--model", "lm, vit, gnn, a folder"]);
-    run(&["profile", "--level", "9"]).refused_option(&[
-        "--level",
-        "9",
-        "expected level 1, 2, 3, 4, 5",
-    ]);
+    run(&["profile", "--level", "9"]).refused(&["--level", "9", "expected level 1, 2, 3, 4, 5"]);
     profile(&["--workload", "train"]).refused(&[
         "--workload",
         "one of prefill, decode",
@@ -149,6 +145,6 @@ fn programs_that_cannot_be_profiled_are_refused_before_any_work() {
     profile(&["--svg", &path("lm.pdf")]).refused(&["--svg", "a file that ends in .svg or .png"]);
     profile(&["--csv", &path("none/lm.csv")]).refused(&["a file in an existing folder"]);
     run(&["profile", "--device", "sim"]).refused(&["--device", "the simulator measures no time"]);
-    profile(&["--samples", "0"]).refused_option(&["--samples"]);
+    profile(&["--samples", "0"]).refused(&["--samples"]);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }

@@ -54,7 +54,7 @@ fn a_wrong_kernel_has_a_line_a_finding() {
         .filter(|l| l.starts_with(&file))
         .collect();
     assert_eq!(findings.len(), 3, "{}", run.stdout);
-    let expected = "out-of-bounds: thread 30 of block 0: read of 4 bytes at byte 120 of argument 2 (f32:30), \
+    let expected = "out-of-bounds: thread 30 of block 0: read of 4 bytes at byte 120 of x (f32:30), \
                     which has 120 bytes | ld.global.f32 %xi, [%at];";
     assert!(findings[0].ends_with(expected), "{}", findings[0]);
     let line = SAXPY
@@ -136,7 +136,7 @@ fn unwritten_results_are_named() {
         "  y: 31 of 33 elements changed; 1.000 3.000 5.000 7.000 9.000 11.000 13.000 15.000 …";
     assert_eq!(last_line("f32:33:1", &[]), changed);
     let dump = folder.path("y.npy");
-    let wrote = format!("wrote argument 3 to {dump}");
+    let wrote = format!("wrote y to {dump}");
     assert_eq!(
         last_line("f32:33:1", &["--dump", &format!("3:{dump}")]),
         wrote

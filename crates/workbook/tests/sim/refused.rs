@@ -110,7 +110,7 @@ fn arguments_that_are_not_the_parameters() {
     changed(
         2,
         "f32:30:none.npy",
-        &["none.npy: expected a readable file"],
+        &["none.npy: expected a readable file, found no such file"],
     );
     changed(
         3,
@@ -187,7 +187,7 @@ fn a_launch_beyond_its_time_limit_is_refused() {
     let file = folder.write("endless.ptx", ptx);
     let fuel = u64::MAX.to_string();
     let args = [&[&file, "--limit", "1", "--fuel", &fuel][..], &ARGS].concat();
-    sim(&args).refused(&["--limit: expected a launch that ends within 1 seconds"]);
+    sim(&args).refused(&["--limit: expected a launch that ends within 1 second "]);
 }
 
 /// Escapes in a kernel's output, and in names of files in it, do not act on a terminal.

@@ -12,7 +12,7 @@ use models::trace::profile::NOISY;
 use super::milestones::{Method, Milestone, Milestones, Progress, State, TIMED, compared};
 use super::rung::{Checks, Gained, Options, Rung, methods_of};
 use super::{child, new};
-use crate::counted::counted;
+use data::counted;
 
 /// Marks of a method's milestones, below the names of the kinds: a tick for each that is reached.
 fn marks(milestones: &Milestones, progress: &Progress, method: &str) -> String {

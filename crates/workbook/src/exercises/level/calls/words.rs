@@ -4,7 +4,7 @@ use candle_core::DType;
 use models::{Linear, Norm};
 
 use super::{Call, Sizes};
-use crate::counted::counted;
+use data::counted;
 
 impl Call {
     /// `5 rows, C = 33, N = 65, RMS norm, with bias, f32`: what the method has of these.

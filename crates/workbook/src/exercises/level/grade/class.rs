@@ -51,8 +51,7 @@ impl Class {
     /// The folder cannot be read, or has no submission.
     pub fn read(folder: &Path) -> Result<Self, BadInput> {
         let expected = "a folder of students' crates, or of `.rs`, `.ptx` and `.cu` files";
-        let found =
-            Entries::of(folder).map_err(|e| BadInput::new(folder.display(), expected, e))?;
+        let found = Entries::of(folder).map_err(|e| BadInput::no_folder(folder, expected, &e))?;
         let mut class = Self::default();
         let mut add = |student: &Path, what| {
             class.submissions.push(Submission {

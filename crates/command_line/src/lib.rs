@@ -1,0 +1,212 @@
+//! Mistakes on a command line in one line, in the form of all other bad input: ``NAME: expected …, found … (see `--help`)``.
+
+use std::error::Error as _;
+use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
+
+use clap::Error;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use data::BadInput;
+
+/// Returns clap's error as one line, without `error: `. It begins with the option, the argument or the command.
+pub fn mistake(error: &Error) -> String {
+    let Some(bad) = bad_input(error) else {
+        return as_clap_says(&error.to_string());
+    };
+    let similar = similar(error).map(|name| format!("similar: {name}; "));
+    format!("{bad} ({}see `--help`)", similar.unwrap_or_default())
+}
+
+/// The form for each kind of error. `None` for a kind that no program here has, and for a text without a context.
+fn bad_input(error: &Error) -> Option<BadInput> {
+    let arg = text(error, ContextKind::InvalidArg);
+    let name = arg.map(name);
+    let value = text(error, ContextKind::InvalidValue);
+    let others = || listed(error, ContextKind::PriorArg).map(name_of_all);
+    Some(match error.kind() {
+        ErrorKind::InvalidValue => {
+            let values = listed(error, ContextKind::ValidValue).filter(|all| !all.is_empty());
+            let expected = match values {
+                Some(all) => one_of(&all),
+                None => placeholder(arg?),
+            };
+            BadInput::new(name?, expected, found(value?))
+        }
+        ErrorKind::ValueValidation => BadInput::new(name?, expected(error), found(value?)),
+        ErrorKind::TooManyValues => BadInput::new(name?, "no value", found(value?)),
+        ErrorKind::UnknownArgument => {
+            let expected = if arg?.starts_with('-') {
+                "one of its options"
+            } else {
+                "no further argument"
+            };
+            BadInput::new(command(error)?, expected, found(arg?))
+        }
+        ErrorKind::InvalidSubcommand => {
+            let value = text(error, ContextKind::InvalidSubcommand)?;
+            BadInput::new(command(error)?, "one of its commands", found(value))
+        }
+        ErrorKind::MissingSubcommand => {
+            let all = listed(error, ContextKind::ValidSubcommand)?;
+            BadInput::new(command(error)?, one_of(&all), "none")
+        }
+        ErrorKind::MissingRequiredArgument => {
+            let all = listed(error, ContextKind::InvalidArg)?;
+            let all: Vec<String> = all.into_iter().map(plain).collect();
+            // An option is required by another one.
+            let also = if all.iter().any(|arg| arg.starts_with('-')) {
+                " as well"
+            } else {
+                ""
+            };
+            let expected = format!("{}{also}", all.join(" and "));
+            BadInput::new(command(error)?, expected, "none")
+        }
+        ErrorKind::ArgumentConflict => match (name, text(error, ContextKind::InvalidSubcommand)) {
+            (Some(name), _) if text(error, ContextKind::PriorArg) == arg => {
+                BadInput::new(name, "it once", "it more than once")
+            }
+            (Some(name), _) => {
+                let others = others().unwrap_or_else(|| "the other options".into());
+                BadInput::new(name, format!("it without {others}"), "them together")
+            }
+            (None, subcommand) => {
+                let others = others().unwrap_or_else(|| "options".into());
+                let found = format!("{others} before it");
+                BadInput::new(subcommand?, "all options after the command", found)
+            }
+        },
+        ErrorKind::InvalidUtf8 => BadInput::new(command(error)?, "text in UTF-8", "other bytes"),
+        _ => return None,
+    })
+}
+
+fn text(error: &Error, kind: ContextKind) -> Option<&str> {
+    match error.get(kind)? {
+        ContextValue::String(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// One text or several.
+fn listed(error: &Error, kind: ContextKind) -> Option<Vec<&str>> {
+    match error.get(kind)? {
+        ContextValue::String(text) => Some(vec![text]),
+        ContextValue::Strings(texts) => Some(texts.iter().map(String::as_str).collect()),
+        _ => None,
+    }
+}
+
+/// `--model` of `--model <DIR>`, `OP` of `<OP>`
+fn name(arg: &str) -> String {
+    plain(arg.split(' ').next().unwrap_or_default())
+}
+
+fn name_of_all(args: Vec<&str>) -> String {
+    args.into_iter().map(name).collect::<Vec<_>>().join(" and ")
+}
+
+/// `--model DIR` of `--model <DIR>...`
+fn plain(arg: &str) -> String {
+    arg.trim_end_matches("...")
+        .replace(['<', '>', '[', ']'], "")
+}
+
+/// The value that `--model <DIR>` stands for. clap's default is the option's own name, which says nothing.
+fn placeholder(arg: &str) -> String {
+    let arg = plain(arg);
+    let (option, value) = arg.split_once(' ').unwrap_or(("", &arg));
+    let option = option.trim_start_matches('-').replace('-', "_");
+    if value.eq_ignore_ascii_case(&option) {
+        "a value".to_owned()
+    } else {
+        format!("a value ({value})")
+    }
+}
+
+/// `a, b or c`
+fn one_of(all: &[&str]) -> String {
+    match all {
+        [others @ .., last] if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+        all => all.concat(),
+    }
+}
+
+/// A number or an option as it was typed, other texts in quotes.
+fn found(text: &str) -> String {
+    let is_option = text.starts_with('-') && !text.contains(char::is_whitespace);
+    match text {
+        "" => "none".to_owned(),
+        _ if is_option || text.parse::<f64>().is_ok() => text.to_owned(),
+        _ => format!("{text:?}"),
+    }
+}
+
+/// The value that a parser expected, in its own words where it has some.
+fn expected(error: &Error) -> String {
+    let source = error.source();
+    let said = source.map(ToString::to_string).unwrap_or_default();
+    if let Some(bad) = source.and_then(|source| source.downcast_ref::<ParseIntError>()) {
+        return match bad.kind() {
+            IntErrorKind::PosOverflow => "a smaller whole number",
+            IntErrorKind::NegOverflow => "a larger whole number",
+            _ => "a whole number",
+        }
+        .into();
+    }
+    if source.is_some_and(|source| source.is::<ParseFloatError>()) {
+        return "a number".into();
+    }
+    let is_in = said.split_once(" is not in ");
+    if let Some((least, most)) = is_in.and_then(|(_, range)| range.split_once("..=")) {
+        return format!("a whole number from {least} to {most}");
+    }
+    match said.split_once("expected ") {
+        Some((_, expected)) => expected.split(", found ").next().unwrap_or(expected).into(),
+        None => format!("another value ({said})"),
+    }
+}
+
+/// `exercises check` of `Usage: workbook exercises check [OPTIONS]`; the program's own name where no command follows it.
+fn command(error: &Error) -> Option<String> {
+    let Some(ContextValue::StyledStr(usage)) = error.get(ContextKind::Usage) else {
+        return None;
+    };
+    let usage = usage.to_string();
+    let words = usage.trim_start_matches("Usage:").split_whitespace();
+    let words: Vec<&str> = words
+        .take_while(|word| !word.starts_with(['[', '<', '-']))
+        .collect();
+    match &words[..] {
+        [program] => Some((*program).to_owned()),
+        [_, command @ ..] => Some(command.join(" ")),
+        [] => None,
+    }
+}
+
+/// The option, command or value that a misspelt one may have been meant to be; values stand in the line anyway.
+fn similar(error: &Error) -> Option<String> {
+    let kinds = [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand];
+    let known = kinds.iter().find_map(|kind| listed(error, *kind)?.pop());
+    known.map(str::to_owned).or_else(|| {
+        let Some(ContextValue::StyledStrs(said)) = error.get(ContextKind::Suggested) else {
+            return None;
+        };
+        // `'lm --max-tokens' exists`: an option of a subcommand.
+        let mut said = said.iter().map(ToString::to_string);
+        said.find_map(|text| {
+            let name = text.strip_suffix(" exists")?.trim_matches('\'');
+            Some(name.to_owned())
+        })
+    })
+}
+
+/// Returns clap's own words without the usage and the hint at `--help`.
+fn as_clap_says(text: &str) -> String {
+    let tails = ["\n\nUsage:", "\n\nFor more information"];
+    let end = tails.iter().filter_map(|tail| text.find(tail)).min();
+    let text = text[..end.unwrap_or(text.len())].trim_start_matches("error: ");
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests;
