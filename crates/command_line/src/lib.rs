@@ -26,7 +26,7 @@ fn bad_input(error: &Error) -> Option<BadInput> {
         ErrorKind::InvalidValue => {
             let values = listed(error, ContextKind::ValidValue).filter(|all| !all.is_empty());
             let expected = match values {
-                Some(all) => one_of(&all),
+                Some(all) => joined(&all, "or"),
                 None => placeholder(arg?),
             };
             BadInput::new(name?, expected, found(value?))
@@ -45,9 +45,9 @@ fn bad_input(error: &Error) -> Option<BadInput> {
             let value = text(error, ContextKind::InvalidSubcommand)?;
             BadInput::new(command(error)?, "one of its commands", found(value))
         }
+        // clap's list of them has those that the help hides.
         ErrorKind::MissingSubcommand => {
-            let all = listed(error, ContextKind::ValidSubcommand)?;
-            BadInput::new(command(error)?, one_of(&all), "none")
+            BadInput::new(command(error)?, "one of its commands", "none")
         }
         ErrorKind::MissingRequiredArgument => {
             let all = listed(error, ContextKind::InvalidArg)?;
@@ -58,8 +58,7 @@ fn bad_input(error: &Error) -> Option<BadInput> {
             } else {
                 ""
             };
-            let expected = format!("{}{also}", all.join(" and "));
-            BadInput::new(command(error)?, expected, "none")
+            BadInput::new(command(error)?, joined(&all, "and") + also, "none")
         }
         ErrorKind::ArgumentConflict => match (name, text(error, ContextKind::InvalidSubcommand)) {
             (Some(name), _) if text(error, ContextKind::PriorArg) == arg => {
@@ -102,7 +101,8 @@ fn name(arg: &str) -> String {
 }
 
 fn name_of_all(args: Vec<&str>) -> String {
-    args.into_iter().map(name).collect::<Vec<_>>().join(" and ")
+    let names: Vec<String> = args.into_iter().map(name).collect();
+    joined(&names, "and")
 }
 
 /// `--model DIR` of `--model <DIR>...`
@@ -124,9 +124,12 @@ fn placeholder(arg: &str) -> String {
 }
 
 /// `a, b or c`
-fn one_of(all: &[&str]) -> String {
-    match all {
-        [others @ .., last] if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+fn joined<T: AsRef<str>>(all: &[T], word: &str) -> String {
+    let all: Vec<&str> = all.iter().map(AsRef::as_ref).collect();
+    match &all[..] {
+        [others @ .., last] if !others.is_empty() => {
+            format!("{} {word} {last}", others.join(", "))
+        }
         all => all.concat(),
     }
 }

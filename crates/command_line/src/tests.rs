@@ -175,7 +175,7 @@ fn a_missing_argument_is_named_with_its_command() {
         ("explain", "explain: expected OP, found none"),
         (
             "exercises",
-            "exercises: expected list, check or help, found none",
+            "exercises: expected one of its commands, found none",
         ),
         (
             "lm --input x",

@@ -165,7 +165,7 @@ fn values_that_fill_pages() {
 #[test]
 fn files_that_hold_no_configuration() {
     for (text, found) in [
-        ("", "EOF"),
+        ("", "an empty file"),
         ("{\"a\": ", "EOF"),
         ("[1]", "[1]"),
         ("\u{0}", "expected value"),

@@ -345,7 +345,7 @@ fn commands_and_options_that_are_not_there() {
         ),
         (
             &["exercises", "level"],
-            "exercises level: expected new, check, watch, ",
+            "exercises level: expected one of its commands, found none",
         ),
         (
             &["exercises", "grade"],

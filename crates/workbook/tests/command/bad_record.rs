@@ -290,7 +290,7 @@ fn figures_of_no_kind_are_not_recorded() {
         ("{}", "missing field `kind`"),
         (r#"{"kind": "pears"}"#, "unknown variant `pears`"),
         ("[1]", "expected value"),
-        ("", "EOF"),
+        ("", "an empty file"),
     ] {
         fs::write(&part, text).unwrap();
         let parts = ["part.json: expected recorded figures", found];
