@@ -88,7 +88,8 @@ pub fn is_regular(path: &Path) -> Result<bool, BadInput> {
             let found = kind(&other);
             Err(BadInput::new(path.display(), "a regular file", found))
         }
-        Err(_) if is_there(path) => {
+        // Another program may have made the file since: `is_there` would take it for a link.
+        Err(_) if path.is_symlink() => {
             let found = "a link that leads nowhere";
             Err(BadInput::new(path.display(), "a regular file", found))
         }

@@ -145,8 +145,8 @@ fn table(results: &Results, named: &[(&str, &'static str)]) -> Option<(String, S
     }
     let caption = format!(
         "Median time of a forward pass by the host's clock, with random weights. *One token*: the next after about 250 others. \
-         *G*: level {HIGHEST} as one CUDA graph, where that is faster; all other levels launch kernel by kernel. *PyTorch*: {} in its \
-         fastest mode of those run, {}. {} PyTorch ran without TF32; level {HIGHEST} may split an f32 matmul into three TF32 matmuls, \
+         *G*: level {HIGHEST} as one CUDA graph, where that is faster; all other levels launch kernel by kernel. *PyTorch*: {}, the \
+         fastest mode tried ({}). {} PyTorch ran without TF32; level {HIGHEST} may split an f32 matmul into three TF32 matmuls, \
          [about as accurate as f32](book/chapters/dispatch.md#the-kernels). {} Measured {}. [All results, how to repeat \
          them](benches/results/README.md).",
         pytorch(results, &rows).join(", "),

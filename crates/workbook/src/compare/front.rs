@@ -108,7 +108,7 @@ fn decode_caption(devices: [Option<&Results>; 2]) -> String {
         let in_graph = rows.iter().any(|row| row.cuda_graph);
         if let Some(eager) = without_graph(results).filter(|_| in_graph) {
             text += &format!(
-                " Level {HIGHEST} runs there as one CUDA graph; without it, its speed-up is {:.1}×.",
+                " Level {HIGHEST} is one CUDA graph there; launched kernel by kernel, its speed-up is {:.1}×.",
                 eager.speedup
             );
         }
@@ -169,8 +169,8 @@ mod tests {
         let of_model =
             "per token of a language model of 25.6 M parameters in f32 (`compare --preset readme`;";
         assert!(text.contains(of_model), "{text}");
-        let caption = "smaller models). A GPU: level 1 takes 1.23 ms; commit abc, 2026-11-21. Level 5 runs there as one CUDA graph; \
-                       without it, its speed-up is 1.3×. A CPU, 2 threads: level 1 takes 1.23 ms; commit abc, 2026-11-21.";
+        let caption = "smaller models). A GPU: level 1 takes 1.23 ms; commit abc, 2026-11-21. Level 5 is one CUDA graph there; \
+                       launched kernel by kernel, its speed-up is 1.3×. A CPU, 2 threads: level 1 takes 1.23 ms; commit abc, 2026-11-21.";
         assert!(text.contains(caption), "{text}");
     }
 
