@@ -108,7 +108,7 @@ pub use case::{Argument, Case};
 pub use error::{Error, Location, Result};
 pub use launches::{Launch, run};
 pub use machine::{Arg, Buffer, Dim, Options, Schedule, Watch};
-pub use report::{Access, Class, Counts, Finding, Line, Report, Step, Thread, Touched};
+pub use report::{Access, Class, Counts, Finding, Line, Report, Step, Thread, Touched, in_all};
 
 /// A parsed PTX text.
 #[derive(Debug, Clone)]

@@ -101,10 +101,17 @@ impl fmt::Display for Finding {
             "{location}: `{}`: {}: {}",
             self.form, self.thread, self.what
         )?;
-        match self.count {
-            1 => Ok(()),
-            n => write!(f, " ({n} such faults in all)"),
-        }
+        f.write_str(&in_all(self.count, 1))
+    }
+}
+
+/// Says how often a finding was made, after it: ` (3 such faults in all)`, and by how many instructions, if by several.
+/// Nothing for one.
+pub fn in_all(count: u64, instructions: u32) -> String {
+    match (count, instructions) {
+        (1, _) => String::new(),
+        (n, 1) => format!(" ({n} such faults in all)"),
+        (n, several) => format!(" ({n} such faults in all, by {several} instructions)"),
     }
 }
 

@@ -214,7 +214,7 @@ fn a_decoder_pass_is_a_step_of_two_launches_a_block() -> models::Result<()> {
         tests::skip("the decoder pass", "needs a GPU of compute capability 9.0");
         return Ok(());
     }
-    // No copy, memset or allocation is between the kernels. Launches besides the blocks': the embedding, the end of the pass, and the head; in bf16 the beginning of the pass.
+    // Launches besides the blocks': the embedding, the end of the pass, and the head; in bf16 the beginning of the pass.
     for (name, dtype, others, most) in [
         ("readme", DType::BF16, 4, 0.05),
         ("readme", DType::F32, 3, 1e-4),
@@ -251,6 +251,7 @@ fn a_decoder_pass_is_a_step_of_two_launches_a_block() -> models::Result<()> {
             let kernels = steps.iter().map(|nodes| nodes.kernels).min();
             let expected = 2 * config.num_hidden_layers + others;
             assert_eq!(kernels, Some(expected), "{name}, {dtype:?}");
+            // No copy, memset or allocation is between the kernels.
             assert!(
                 steps.iter().all(|nodes| nodes.others == 0),
                 "{name}, {dtype:?}: {steps:?}"

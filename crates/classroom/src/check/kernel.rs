@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use data::BadInput;
-use simt::{Class, Error, Finding, Module, Options, Report, Schedule};
+use simt::{Class, Error, Finding, Module, Options, Report, Schedule, in_all};
 
 use super::{Failure, Outcome, Part, Predictions, limits, questions};
 use crate::answers::Answers;
@@ -287,10 +287,7 @@ impl Submission<'_> {
     /// `FILE:41: race: thread 32 of block 0: … (3 such faults in all) | the line (at rows = 3)`
     fn found(&self, finding: &Finding, sizes: &Sizes) -> Failure {
         let (line, place) = self.place(finding.line, finding.source.as_ref());
-        let times = match finding.count {
-            1 => String::new(),
-            n => format!(" ({n} such faults in all)"),
-        };
+        let times = in_all(finding.count, 1);
         let Finding {
             class,
             thread,

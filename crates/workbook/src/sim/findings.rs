@@ -1,6 +1,6 @@
 //! Prints findings, one per line.
 
-use simt::Finding;
+use simt::{Finding, in_all};
 
 use super::text::Text;
 
@@ -60,12 +60,6 @@ fn one_line(mistake: &Mistake, text: &Text) -> String {
         String::new()
     };
     let what = text.with_short_names(what, source.as_ref());
-    let times = match (mistake.count, mistake.instructions) {
-        (1, _) => String::new(),
-        (n, 1) => format!(" ({n} such faults in all)"),
-        (n, instructions) => {
-            format!(" ({n} such faults in all, by {instructions} instructions)")
-        }
-    };
+    let times = in_all(mistake.count, mistake.instructions);
     format!("{place}{ptx}: {class}: {thread}: {what}{times} | {code}\n")
 }
