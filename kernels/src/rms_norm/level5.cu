@@ -19,7 +19,7 @@
 //
 // Compiled for sm_75 and sm_80: from sm_80 on, one instruction rounds two f32 to bf16; older GPUs need about ten.
 //
-// Measured on an NVIDIA H200: rms_norm 4096x2048 bf16 at 116% of the memory bandwidth (data in caches); see kernels/generated/rms_norm/level5.md.
+// Measured on an NVIDIA H200: rms_norm 4096x2048 bf16 at 115% of the memory bandwidth (data in caches); see kernels/generated/rms_norm/level5.md.
 #include "common/narrow_row.cuh"
 
 // ANCHOR: narrow

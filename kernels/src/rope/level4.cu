@@ -12,7 +12,7 @@
 // To be faster: nothing here, it moves what it must; the matmul before it could rotate in
 // its epilogue, and save q's and k's way to memory and back.
 //
-// Measured on an NVIDIA H200: causal_attention_prefill 4x4096x16x16x128 f32 with its other launches at 37% of the fastest f32 matmul; see kernels/generated/rope/level4.md.
+// Measured on an NVIDIA H200: causal_attention_prefill 4x4096x16x16x128 f32 with its other launches at 38% of the fastest f32 matmul; see kernels/generated/rope/level4.md.
 #include "rope/level4.cuh"
 
 #define KERNEL(NAME, T)                                                                                              \

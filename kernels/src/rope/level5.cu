@@ -5,7 +5,7 @@
 //
 // Launch: as level4.cu.
 //
-// Measured on an NVIDIA H200: causal_attention_decode 4096+1x8x8x64 f32 with its other launches at 47% of the memory bandwidth; see kernels/generated/rope/level5.md.
+// Measured on an NVIDIA H200: causal_attention_decode 4096+1x8x8x64 f32 with its other launches at 46% of the memory bandwidth; see kernels/generated/rope/level5.md.
 #include "rope/level4.cuh"
 
 // The parameters of tokens that stand at `position` and after; cos and sin begin at position 0.

@@ -19,7 +19,7 @@
 //
 // Compiled for sm_75 and sm_80: from sm_80 on, one instruction rounds two f32 to bf16; older GPUs need about ten.
 //
-// Measured on an NVIDIA H200: softmax 16384x8192 f32 at 98% of the memory bandwidth; see kernels/generated/softmax/level4.md.
+// Measured on an NVIDIA H200: softmax 16384x8192 f32 at 97% of the memory bandwidth; see kernels/generated/softmax/level4.md.
 #include "common/row.cuh"
 
 // x and y (rows, C).

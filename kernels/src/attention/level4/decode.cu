@@ -24,7 +24,7 @@
 // To be faster: one launch in which the last block to finish combines the splits. level5/step_split.cu does this with a
 // counter in memory that outlives the launch.
 //
-// Measured on an NVIDIA H200: causal_attention_decode 4096+1x8x8x64 f32 with its other launches at 47% of the memory bandwidth; see kernels/generated/attention/level4/decode.md.
+// Measured on an NVIDIA H200: causal_attention_decode 4096+1x8x8x64 f32 with its other launches at 46% of the memory bandwidth; see kernels/generated/attention/level4/decode.md.
 #include "attention/level4/decode.cuh"
 
 // Heads of up to D channels, and ROWS rows per block.

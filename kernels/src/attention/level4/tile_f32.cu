@@ -21,7 +21,7 @@
 // To be faster: tensor cores, which bf16 has (tile_mma.cu), and f32 with each operand split in two
 // (level5/tile_tf32x3.cu); a split over the keys where there are few queries (decode.cu).
 //
-// Measured on an NVIDIA H200: causal_attention_prefill 4x4096x16x16x128 f32 with its other launches at 37% of the fastest f32 matmul; see kernels/generated/attention/level4/tile_f32.md.
+// Measured on an NVIDIA H200: causal_attention_prefill 4x4096x16x16x128 f32 with its other launches at 38% of the fastest f32 matmul; see kernels/generated/attention/level4/tile_f32.md.
 #include "attention/params.cuh"
 
 // A tile of BM queries and BN keys. It fits in the 64 KiB of shared memory that a block has on a Turing GPU.

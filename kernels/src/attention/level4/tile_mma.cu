@@ -22,7 +22,7 @@
 //
 // Compiled for sm_80.
 //
-// Measured on an NVIDIA H200: causal_attention_prefill 4x4096x16x16x128 bf16 with its other launches at 32% of the fastest bf16 matmul; see kernels/generated/attention/level4/tile_mma.md.
+// Measured on an NVIDIA H200: causal_attention_prefill 4x4096x16x16x128 bf16 with its other launches at 33% of the fastest bf16 matmul; see kernels/generated/attention/level4/tile_mma.md.
 #include "attention/params.cuh"
 #include "attention/scores.cuh"
 #include "common/mma.cuh"

@@ -11,7 +11,7 @@
 //
 // To be faster: the rotation of rope/level5.cu and this in one launch, as in step_split.cu and step_cluster.cu.
 //
-// Measured on an NVIDIA H200: causal_attention_decode 4096+1x8x8x64 f32 with its other launches at 47% of the memory bandwidth; see kernels/generated/attention/level5/decode.md.
+// Measured on an NVIDIA H200: causal_attention_decode 4096+1x8x8x64 f32 with its other launches at 46% of the memory bandwidth; see kernels/generated/attention/level5/decode.md.
 #include "attention/level4/decode.cuh"
 
 // ANCHOR: at

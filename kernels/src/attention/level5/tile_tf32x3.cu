@@ -26,7 +26,7 @@
 //
 // Compiled for sm_80.
 //
-// Measured on an NVIDIA H200: causal_attention_prefill 4x4096x16x16x128 f32 with its other launches at 77% of the fastest f32 matmul; see kernels/generated/attention/level5/tile_tf32x3.md.
+// Measured on an NVIDIA H200: causal_attention_prefill 4x4096x16x16x128 f32 with its other launches at 81% of the fastest f32 matmul; see kernels/generated/attention/level5/tile_tf32x3.md.
 #include "attention/params.cuh"
 #include "attention/scores.cuh"
 #include "common/split_tf32.cuh"

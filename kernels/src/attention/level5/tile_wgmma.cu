@@ -33,7 +33,7 @@
 //
 // Compiled for sm_90a.
 //
-// Measured on an NVIDIA H200: causal_attention_prefill 4x4096x16x16x128 bf16 with its other launches at 57% of the fastest bf16 matmul; see kernels/generated/attention/level5/tile_wgmma.md.
+// Measured on an NVIDIA H200: causal_attention_prefill 4x4096x16x16x128 bf16 with its other launches at 58% of the fastest bf16 matmul; see kernels/generated/attention/level5/tile_wgmma.md.
 #include "attention/level5/tile.cuh"
 #include "attention/params.cuh"
 #include "attention/scores.cuh"

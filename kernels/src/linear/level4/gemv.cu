@@ -15,7 +15,7 @@
 //
 // Bytes moved: 4 or 2 times (N·K + M·K + N + 2·M·N). Launch: 2 or 4 rows of w per warp, 4 warps per block.
 //
-// Measured on an NVIDIA H200: linear 1x512x10000 f32 at 119% of the memory bandwidth (data in caches); see kernels/generated/linear/level4/gemv.md.
+// Measured on an NVIDIA H200: linear 1x512x10000 f32 at 118% of the memory bandwidth (data in caches); see kernels/generated/linear/level4/gemv.md.
 #include "common/overlap.cuh"
 #include "common/warp.cuh"
 #include "linear/parameters.cuh"

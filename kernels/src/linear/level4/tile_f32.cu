@@ -18,7 +18,7 @@
 // Bytes moved, for whole tiles: 4·(M·N·K·(1/BM + 1/BN) + N + 2·M·N), mostly from L2.
 // Launch: one block per tile, along a row of tiles first.
 //
-// Measured on an NVIDIA H200: linear_residual 25216x3072x768 f32 at 57% of the fastest f32 matmul; see kernels/generated/linear/level4/tile_f32.md.
+// Measured on an NVIDIA H200: linear_residual 25216x3072x768 f32 at 59% of the fastest f32 matmul; see kernels/generated/linear/level4/tile_f32.md.
 #include "common/gemm/tile_f32.cuh"
 #include "linear/tile_kernels.cuh"
 

