@@ -11,24 +11,29 @@ use simt::case::files_below;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+/// How the address of a row of an ablation begins.
+const ABLATION: &str = "ablation.";
+
 /// A figure's address, and after it, if not the median, a field: `lm.tiny.decode.f32.level1.tensors`,
-/// `op.linear.1x512x512.f32.level4`.
+/// `op.linear.1x512x512.f32.level4`, `ablation.lm.readme.decode.bf16.without_overlap`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Key {
-    /// The row's own address, `op.` before that of an op.
+    /// The row's own address, `op.` before that of an op and `ablation.` before that of an ablation.
     row: String,
     /// `median` where the key names none.
     pub field: String,
 }
 
 impl Key {
-    /// Splits `model.preset.workload.dtype.levelN[.graph][.field]` or `op.name.shape.dtype.level[.field]`.
+    /// Splits `[ablation.]model.preset.workload.dtype.levelN[.graph][.field]` or `op.name.shape.dtype.level[.field]`.
     pub fn parse(text: &str) -> Result<Self> {
         let parts: Vec<&str> = text.split('.').collect();
-        let address = if parts.get(5) == Some(&"graph") { 6 } else { 5 };
+        let level = if text.starts_with(ABLATION) { 5 } else { 4 };
+        let has_graph = parts.get(level + 1) == Some(&"graph");
+        let address = level + 1 + usize::from(has_graph);
         ensure!(
             (address..=address + 1).contains(&parts.len()),
-            "expected a key `model.preset.workload.dtype.levelN[.graph][.field]` or \
+            "expected a key `[ablation.]model.preset.workload.dtype.levelN[.graph][.field]` or \
              `op.name.shape.dtype.level[.field]`, found `{text}`"
         );
         let field = parts.get(address).copied().unwrap_or("median").to_string();
@@ -43,9 +48,15 @@ impl Key {
         self.row.starts_with("op.")
     }
 
+    /// Whether it names a row of an ablation.
+    pub fn is_ablation(&self) -> bool {
+        self.row.starts_with(ABLATION)
+    }
+
     /// The row that it names.
     pub fn of<'r>(&self, results: &'r Results) -> Option<&'r Row> {
-        results.rows.iter().find(|row| row.key() == self.row)
+        let name = self.row.strip_prefix(ABLATION).unwrap_or(&self.row);
+        results.rows.iter().find(|row| row.key() == name)
     }
 
     /// The row of an op that it names.
@@ -199,6 +210,8 @@ impl<R: DeserializeOwned + Figures + Timed> Shelf<R> {
 pub struct Library {
     /// Whole models.
     pub models: Shelf<Row>,
+    /// Level 5 without each of its ideas.
+    pub ablations: Shelf<Row>,
     /// Single ops.
     pub ops: Shelf<OpRow>,
     /// Small products.
@@ -213,12 +226,14 @@ impl Library {
     /// Reads the reader's own figures below `target` where they are. Files in `folder` are read when a chapter names them.
     pub fn open(folder: &Path, target: &Path) -> Result<Self> {
         let benches = Benches::read(&target.join("criterion"))?;
+        let none = Here::benches("", BTreeMap::new());
         let [models, ops, small] = [benches.models, benches.ops.clone(), benches.ops]
             .map(|times| Here::benches(benches.device, times));
         let of = |kind: Kind| folder.join(kind.folder());
         let own = |kind: Kind| target.join("workbook").join(kind.left_by_a_run());
         Ok(Self {
             models: Shelf::open(of(Kind::Models), &own(Kind::Models), models)?,
+            ablations: Shelf::open(of(Kind::Ablations), &own(Kind::Ablations), none)?,
             ops: Shelf::open(of(Kind::Ops), &own(Kind::Ops), ops)?,
             small: Shelf::open(of(Kind::Small), &own(Kind::Small), small)?,
             benches: of(Kind::Benches),

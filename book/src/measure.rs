@@ -1,12 +1,14 @@
 //! The preprocessor that puts recorded figures into the chapters, so that none is typed by hand:
 //!
 //! - `{{measure lm.tiny.decode.f32.level1 on=cpu unit=ms}}`: one figure; `.device`, `.speedup`, `.tensors`,
-//!   `.launches`, `.peak` and `.difference` after the level name another one than the median.
+//!   `.launches`, `.peak` and `.difference` after the level name another one than the median. `ablation.` before the key names a
+//!   row of an ablation, whose level 5 is `level5.graph` or `without_` and an idea.
 //! - `{{table lm on=cpu}}`: every row of a model; `preset=`, `workload=`, `dtype=` narrow it, and `to=3` to levels 1 to 3
 //!   without other frameworks.
 //! - `{{chart lm on=cpu}}`: the same rows as a chart of speed-ups.
 //! - `{{figure h200-small}}`: a chart as `workbook redraw` has drawn it, by its name in `benches/results/charts`.
-//! - `{{measure op.linear.1x512x512.f32.level4 on=cpu unit=us}}`: one op; `.device`, `.cold`, `.host`, `.rate`.
+//! - `{{measure op.linear.1x512x512.f32.level4 on=cpu unit=us}}`: one op; `.device`, `.cold`, `.host`, `.rate`
+//!   (with `unit=TFLOP/s` if not in GFLOP/s).
 //! - `{{ops linear on=cpu}}`: every shape of an op, a column a level; `dtype=` and `to=` narrow it.
 //! - `{{small matmul on=cpu}}`: every small product, a column a kernel.
 //! - `{{behind matmul on=h200}}`: on how many small products a library is ahead, a row a clock.
@@ -43,7 +45,7 @@ use crate::filter::Filter;
 use crate::format;
 use crate::functions;
 use crate::glossary;
-use crate::library::{Beside, Key, Library};
+use crate::library::{Beside, Key, Library, Shelf};
 use crate::ops::{figure as op_figure, ops};
 use crate::parts;
 use crate::pictures::picture;
@@ -58,6 +60,7 @@ use classroom::Exercise;
 use mdbook_driver::config::Config;
 use mdbook_preprocessor::book::{Book, BookItem, Chapter};
 use mdbook_preprocessor::{Preprocessor, PreprocessorContext};
+use results::Row;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -213,8 +216,17 @@ pub fn recorded(key: &Key, unit: &str, on: &str, library: &mut Library) -> Resul
         let row = key.of_op(library.ops.on(on)?.recorded);
         op_figure(row.context(missing)?, &key.field, unit)
     } else {
-        let row = key.of(library.models.on(on)?.recorded);
+        let row = key.of(of_models(key, library).on(on)?.recorded);
         format::figure(row.context(missing)?, &key.field, unit)
+    }
+}
+
+/// The results of whole models that `key` is of.
+pub fn of_models<'l>(key: &Key, library: &'l mut Library) -> &'l mut Shelf<Row> {
+    if key.is_ablation() {
+        &mut library.ablations
+    } else {
+        &mut library.models
     }
 }
 
@@ -226,7 +238,7 @@ fn measure(key: &str, unit: &str, on: &str, library: &mut Library) -> Result<Str
         let row = own.and_then(|own| key.of_op(own));
         row.map(|row| op_figure(row, &key.field, unit))
     } else {
-        let Beside { own, .. } = library.models.on(on)?;
+        let Beside { own, .. } = of_models(&key, library).on(on)?;
         let row = own.and_then(|own| key.of(own));
         row.map(|row| format::figure(row, &key.field, unit))
     };

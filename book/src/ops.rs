@@ -90,7 +90,7 @@ fn cell(cases: &[&OpRow], level: &str, us: &dyn Fn(&OpRow) -> Option<f64>) -> Op
 }
 
 /// One figure of an op: `median` (in a CUDA graph or on the device, where it was measured there), `device` (one by one), `cold`
-/// (the same after something that fills the L2), `host`, or `rate`.
+/// (the same after something that fills the L2), `host`, or `rate` (of arithmetic in GFLOP/s, unless `unit` is `TFLOP/s`).
 pub fn figure(row: &OpRow, field: &str, unit: &str) -> Result<String> {
     Ok(match (field, row.bytes, row.flops) {
         ("median", ..) => time(row.us() / 1e3, unit)?,
@@ -99,7 +99,12 @@ pub fn figure(row: &OpRow, field: &str, unit: &str) -> Result<String> {
         ("cold", ..) if let Some(us) = row.cold_us => time(us / 1e3, unit)?,
         ("rate", Some(bytes), _) => format!("{} GB/s", three_digits(bytes as f64 / row.us() / 1e3)),
         ("rate", _, Some(flops)) => {
-            format!("{} GFLOP/s", three_digits(flops as f64 / row.us() / 1e3))
+            let per_us = flops as f64 / row.us();
+            let (rate, name) = match unit {
+                "TFLOP/s" => (per_us / 1e6, unit),
+                _ => (per_us / 1e3, "GFLOP/s"),
+            };
+            format!("{} {name}", three_digits(rate))
         }
         _ => bail!(
             "expected a field median, device, cold, host or rate that was measured, found `{field}`"

@@ -93,6 +93,24 @@ fn a_figure_and_its_fields() {
     );
 }
 
+#[test]
+fn a_figure_of_an_ablation() {
+    let book = book(
+        "{{measure ablation.lm.tiny.decode.f32.without_overlap on=gpu}}, \
+                     {{measure ablation.lm.tiny.decode.f32.level5.graph on=gpu unit=us}}",
+    );
+    let mut ablation = results("cuda", 2.0);
+    ablation["kind"] = json!("ablations");
+    ablation["rows"][0]["system"] = json!("without_overlap");
+    ablation["rows"][0]["level"] = json!(0);
+    ablation["rows"][1]["level"] = json!(5);
+    ablation["rows"][1]["graph"] = json!(true);
+    fs::create_dir(book.path().join("ablations")).unwrap();
+    fs::write(book.path().join("ablations/gpu.json"), ablation.to_string()).unwrap();
+    let page = page(book.path());
+    assert!(page.contains("2.00 ms, 1000 µs"), "{page}");
+}
+
 /// Puts what `workbook` writes of the reader's own into the book's folder.
 fn own(book: &TempDir, file: &str, results: &Value) {
     let folder = book.path().join("target/workbook");

@@ -174,7 +174,7 @@ fn time(key: &str, on: &str, library: &mut Library) -> Result<(f64, String)> {
         let row = parsed.of_op(recorded);
         row.map(|row| (row.us(), machine(&recorded.machine.at(row))))
     } else {
-        let recorded = library.models.on(on)?.recorded;
+        let recorded = measure::of_models(&parsed, library).on(on)?.recorded;
         let row = parsed.of(recorded);
         row.map(|row| (row.median_ms, machine(&recorded.machine.at(row))))
     };
@@ -187,14 +187,21 @@ mod tests {
 
     #[test]
     fn an_answer_has_the_origin_of_its_row() -> Result<()> {
-        let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../benches/results"));
-        let mut library = Library::open(folder, folder)?;
-        let recorded = library.models.on("h200")?.recorded;
-        let of_file = recorded.machine.commit.clone();
-        let is_older = |row: &&results::Row| row.origin.is_some();
-        let row = recorded.rows.iter().find(is_older).context("none")?;
-        let commit = row.origin.clone().context("none")?.commit;
+        let recorded = concat!(env!("CARGO_MANIFEST_DIR"), "/../benches/results/h200.json");
+        let mut results = results::Results::load(Path::new(recorded))?;
+        let commit = "0123abc".to_string();
+        let date = "2026-11-21".to_string();
+        let of_file = results.machine.commit.clone();
+        let row = results.rows.first_mut().context("no rows")?;
+        row.origin = Some(results::Origin {
+            commit: commit.clone(),
+            date,
+        });
         let key = row.key();
+        let folder = tempfile::tempdir()?;
+        let text = serde_json::to_string(&results)?;
+        std::fs::write(folder.path().join("h200.json"), text)?;
+        let mut library = Library::open(folder.path(), folder.path())?;
         let measured = figure(&key, "us", "h200", &mut library)?.origin;
         let of_two = super::recorded(&[key.clone(), key], "h200", &mut library)?.origin;
         for origin in [measured, of_two] {

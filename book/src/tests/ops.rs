@@ -54,9 +54,11 @@ fn the_readers_own_benches_stand_beside() {
 fn an_op_at_all_levels() {
     let chapter = "{{ops linear on=cpu}}\n\n{{measure op.linear.1x2x3.f32.level3 on=cpu unit=us}}, \
                    {{measure op.linear.1x2x3.f32.level3.host on=cpu unit=us}}, \
-                   {{measure op.linear.1x2x3.f32.level3.rate on=cpu}}";
+                   {{measure op.linear.1x2x3.f32.level3.rate on=cpu}}, \
+                   {{measure op.linear.1x2x3.f32.level3.rate on=cpu unit=TFLOP/s}}";
     let page = page(book(chapter).path());
-    assert!(page.contains("2.00 µs, 9.00 µs, 6.00 GFLOP/s"), "{page}");
+    let figures = "2.00 µs, 9.00 µs, 6.00 GFLOP/s, 0.00600 TFLOP/s";
+    assert!(page.contains(figures), "{page}");
     assert!(
         page.contains("1 × 2 × 3, f32") && page.contains("2.00 (2.00×)"),
         "{page}"
