@@ -11,15 +11,17 @@ const BAR: f64 = 22.;
 
 /// A step's mean time from kernel to kernel, microseconds.
 struct Pace {
+    /// By the host's clock: the device waits for the host.
     launch_by_launch: f64,
+    /// By the device's clock.
     graph: f64,
 }
 
 /// Host and device above each other, twice.
 pub fn draw(results: &Results) -> Result<Canvas> {
     let pace = Pace {
-        launch_by_launch: pace(results, "level5")?,
-        graph: pace(results, "level5.graph")?,
+        launch_by_launch: pace(results, "level5", |row| Some(row.median_ms))?,
+        graph: pace(results, "level5.graph", |row| row.device_ms)?,
     };
     let mut canvas = Canvas::new(
         "replay",
@@ -69,7 +71,7 @@ pub fn draw(results: &Results) -> Result<Canvas> {
 }
 
 /// The mean time of a kernel in a decode step of `readme` in bf16.
-fn pace(results: &Results, level: &str) -> Result<f64> {
+fn pace(results: &Results, level: &str, ms: impl Fn(&Row) -> Option<f64>) -> Result<f64> {
     let key = format!("lm.readme.decode.bf16.{level}");
     let row: &Row = results
         .rows
@@ -79,7 +81,8 @@ fn pace(results: &Results, level: &str) -> Result<f64> {
     let launches = row
         .launches
         .with_context(|| format!("{key}: expected `launches`, found null"))?;
-    Ok(row.median_ms * 1e3 / launches as f64)
+    let ms = ms(row).with_context(|| format!("{key}: expected `device_ms`, found null"))?;
+    Ok(ms * 1e3 / launches as f64)
 }
 
 fn x(us: f64) -> f64 {
