@@ -218,7 +218,9 @@ fn options_of<P: Parser>(
     texts: impl IntoIterator<Item: Into<OsString> + Clone>,
 ) -> Result<P, clap::Error> {
     let mut command = as_read(P::command());
-    let matches = command.try_get_matches_from_mut(texts)?;
+    let matches = command
+        .try_get_matches_from_mut(texts)
+        .map_err(|error| command_line::with_requirer(error, &P::command()))?;
     P::from_arg_matches(&matches).map_err(|e| e.format(&mut command))
 }
 

@@ -3,8 +3,9 @@
 use std::error::Error as _;
 use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
 
-use clap::Error;
+use clap::builder::ValueParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, Command, Error};
 use data::BadInput;
 
 /// Returns clap's error as one line, without `error: `. It begins with the option, the argument or the command.
@@ -14,6 +15,72 @@ pub fn mistake(error: &Error) -> String {
     };
     let similar = similar(error).map(|name| format!("similar: {name}; "));
     format!("{bad} ({}see `--help`)", similar.unwrap_or_default())
+}
+
+/// Adds to an error about missing options the option that requires them; [`mistake`] then names it. clap's error has only the
+/// missing ones. `command` is the whole program.
+pub fn with_requirer(mut error: Error, command: &Command) -> Error {
+    if let Some((requirer, missing)) = requirer(&error, command) {
+        error.insert(ContextKind::PriorArg, ContextValue::String(requirer));
+        error.insert(ContextKind::InvalidArg, ContextValue::Strings(missing));
+    }
+    error
+}
+
+/// The given option that requires a missing one, and all missing ones that it requires. `None` if something is missing that
+/// the command needs in any case.
+fn requirer(error: &Error, command: &Command) -> Option<(String, Vec<String>)> {
+    let missing = missing(error)?;
+    let usage = usage(error)?;
+    let words: Vec<&str> = usage.split_whitespace().collect();
+    let mut command = command;
+    for word in &words {
+        command = command.find_subcommand(word).unwrap_or(command);
+    }
+    let given = command.get_arguments().filter_map(|arg| {
+        let option = format!("--{}", arg.get_long()?);
+        // The usage has the given options and the missing ones.
+        let is_missing = missing.iter().any(|arg| name(arg) == option);
+        let is_given = words.contains(&option.as_str()) && !is_missing;
+        is_given.then(|| (required_by(&option, arg, command), option))
+    });
+    let given: Vec<(Vec<String>, String)> = given
+        .filter(|(required, _)| missing.iter().any(|arg| required.contains(arg)))
+        .collect();
+    let is_required = |arg: &String| given.iter().any(|(required, _)| required.contains(arg));
+    if !missing.iter().all(is_required) {
+        return None;
+    }
+    // `--a` may require `--b`, which requires `--c`: the error for `--b` without `--c` names `--b`.
+    let (required, option) = given.into_iter().min_by_key(|(all, _)| all.len())?;
+    let missing = missing.into_iter().filter(|arg| required.contains(arg));
+    Some((option, missing.collect()))
+}
+
+/// The arguments that an option requires: those that clap misses when a command line has this option alone. (clap does not
+/// publish them.)
+fn required_by(option: &str, arg: &Arg, command: &Command) -> Vec<String> {
+    let alone = command.clone().subcommand_required(false).mut_args(|arg| {
+        let arg = arg.required(false);
+        if arg.get_action().takes_values() {
+            arg.value_parser(ValueParser::string())
+        } else {
+            arg
+        }
+    });
+    let value = arg.get_action().takes_values().then_some("value");
+    let line = ["program", option].into_iter().chain(value);
+    let read = alone.try_get_matches_from(line);
+    read.err().as_ref().and_then(missing).unwrap_or_default()
+}
+
+/// The arguments that clap misses.
+fn missing(error: &Error) -> Option<Vec<String>> {
+    if error.kind() != ErrorKind::MissingRequiredArgument {
+        return None;
+    }
+    let all = listed(error, ContextKind::InvalidArg)?;
+    Some(all.into_iter().map(str::to_owned).collect())
 }
 
 /// The form for each kind of error. `None` for a kind that no program here has, and for a text without a context.
@@ -50,15 +117,12 @@ fn bad_input(error: &Error) -> Option<BadInput> {
             BadInput::new(command(error)?, "one of its commands", "none")
         }
         ErrorKind::MissingRequiredArgument => {
-            let all = listed(error, ContextKind::InvalidArg)?;
-            let all: Vec<String> = all.into_iter().map(plain).collect();
-            // An option is required by another one.
-            let also = if all.iter().any(|arg| arg.starts_with('-')) {
-                " as well"
-            } else {
-                ""
-            };
-            BadInput::new(command(error)?, joined(&all, "and") + also, "none")
+            let all: Vec<String> = missing(error)?.iter().map(|arg| plain(arg)).collect();
+            let all = joined(&all, "and");
+            match text(error, ContextKind::PriorArg) {
+                Some(requirer) => BadInput::new(requirer, all + " as well", "none"),
+                None => BadInput::new(command(error)?, all, "none"),
+            }
         }
         ErrorKind::ArgumentConflict => match (name, text(error, ContextKind::InvalidSubcommand)) {
             (Some(name), _) if text(error, ContextKind::PriorArg) == arg => {
@@ -169,12 +233,16 @@ fn expected(error: &Error) -> String {
     }
 }
 
+fn usage(error: &Error) -> Option<String> {
+    match error.get(ContextKind::Usage)? {
+        ContextValue::StyledStr(usage) => Some(usage.to_string()),
+        _ => None,
+    }
+}
+
 /// `exercises check` of `Usage: workbook exercises check [OPTIONS]`; the program's own name where no command follows it.
 fn command(error: &Error) -> Option<String> {
-    let Some(ContextValue::StyledStr(usage)) = error.get(ContextKind::Usage) else {
-        return None;
-    };
-    let usage = usage.to_string();
+    let usage = usage(error)?;
     let words = usage.trim_start_matches("Usage:").split_whitespace();
     let words: Vec<&str> = words
         .take_while(|word| !word.starts_with(['[', '<', '-']))

@@ -1,6 +1,6 @@
 //! Each kind of mistake.
 
-use clap::{Parser, ValueEnum};
+use clap::{CommandFactory, Parser, ValueEnum};
 
 use super::*;
 
@@ -38,10 +38,25 @@ enum Command {
         prompt: Option<String>,
         #[arg(long)]
         trace: bool,
+        /// Requires `--input`, which requires `--output`.
+        #[arg(long, requires = "input")]
+        generate: Option<u32>,
+        #[arg(long, requires = "trace")]
+        all: bool,
     },
     Explain {
         #[arg(value_name = "OP")]
         op: String,
+        #[arg(long, requires = "output")]
+        colour: bool,
+        #[arg(long, value_name = "FILE")]
+        output: Option<String>,
+    },
+    Occupancy {
+        #[arg(value_name = "KERNEL|FILE")]
+        kernel: Option<String>,
+        #[arg(long, requires = "kernel", num_args = 1..)]
+        entry: Vec<String>,
     },
     #[command(arg_required_else_help = false)]
     Exercises {
@@ -72,7 +87,7 @@ fn device(text: &str) -> Result<String, String> {
 fn of(args: &str) -> String {
     let words = ["workbook"].into_iter().chain(args.split(' '));
     let error = Options::try_parse_from(words.map(|word| word.trim_matches('\''))).unwrap_err();
-    mistake(&error)
+    mistake(&with_requirer(error, &Options::command()))
 }
 
 #[test]
@@ -174,16 +189,61 @@ fn a_missing_argument_is_named_with_its_command() {
     for (args, line) in [
         ("explain", "explain: expected OP, found none"),
         (
-            "exercises",
-            "exercises: expected one of its commands, found none",
+            "explain --colour",
+            "explain: expected --output FILE and OP, found none",
         ),
         (
-            "lm --input x",
-            "lm: expected --output FILE as well, found none",
+            "exercises",
+            "exercises: expected one of its commands, found none",
         ),
     ] {
         assert_eq!(of(args), format!("{line} (see `--help`)"), "{args}");
     }
+}
+
+#[test]
+fn a_missing_option_is_named_with_the_option_that_requires_it() {
+    for (args, line) in [
+        ("lm --input x", "--input: expected --output FILE as well"),
+        (
+            "lm --samples 3 --dtype f32 --input x --prompt=",
+            "--input: expected it without --prompt",
+        ),
+        (
+            "lm --samples 3 --dtype f32 --input=x",
+            "--input: expected --output FILE as well",
+        ),
+        (
+            "lm --generate 3 --input x",
+            "--input: expected --output FILE as well",
+        ),
+        ("lm --all --dtype f32", "--all: expected --trace as well"),
+        (
+            "lm --input x --all",
+            "--input: expected --output FILE as well",
+        ),
+        (
+            "explain --colour gelu",
+            "--colour: expected --output FILE as well",
+        ),
+        (
+            "occupancy --entry x",
+            "--entry: expected KERNEL|FILE as well",
+        ),
+    ] {
+        let said = of(args);
+        assert!(
+            said.starts_with(&format!("{line}, found ")),
+            "{args}: {said}"
+        );
+        assert!(said.ends_with(" (see `--help`)"), "{args}: {said}");
+    }
+    let both = of("lm --generate 3 --trace");
+    assert!(both.starts_with("--generate: expected "), "{both}");
+    assert!(
+        both.contains("--input INPUT") && both.contains("--output FILE"),
+        "{both}"
+    );
 }
 
 #[test]

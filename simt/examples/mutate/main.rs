@@ -24,7 +24,7 @@ mod table;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use data::BadInput;
 
 use equivalent::Equivalents;
@@ -65,6 +65,7 @@ fn main() -> ExitCode {
         // `--help` and `--version` succeed.
         Err(help) if !help.use_stderr() => help.exit(),
         Err(mistake) => {
+            let mistake = command_line::with_requirer(mistake, &Options::command());
             eprintln!("error: {}", command_line::mistake(&mistake));
             return ExitCode::from(2);
         }

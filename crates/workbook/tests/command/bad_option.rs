@@ -299,9 +299,19 @@ fn models_without_a_preset() {
 
 #[test]
 fn options_that_go_together() {
-    run(&["vit", "--input", "x"]).refused(&["--output"]);
-    run(&["vit", "--output", "x"]).refused(&["--input"]);
-    run(&["lm", "--generate", "3"]).refused(&["--input"]);
+    let input = "--input: expected --output FILE.safetensors as well, found none (see `--help`)";
+    run(&["vit", "--input", "x", "--level", "3"]).refused(&[input]);
+    run(&["vit", "--output", "x"])
+        .refused(&["--output: expected --input FILE.safetensors as well"]);
+    run(&["lm", "--generate", "3", "--input", "x"]).refused(&[input]);
+    run(&["lm", "--generate", "3", "--seed", "1"]).refused(&["--generate: expected ", "--input"]);
+    run(&["lm", "--peak", "9"]).refused(&["--peak: expected --roofline FILE.svg|FILE.png as well"]);
+    run(&["tune", "--any", "--device", "cpu"]).refused(&["--any: expected --json FILE as well"]);
+    run(&["ops", "--peer-processes", "2"]).refused(&["--peer-processes: expected --peers PYTHON"]);
+    run(&["--peer-modes", "eager"]).refused(&["--peer-modes: expected --peers PYTHON as well"]);
+    run(&["occupancy", "--entry", "x"]).refused(&["--entry: expected KERNEL|FILE as well"]);
+    let sim = ["sim", "kernels/src/gelu/level3.ptx", "--trace-warp", "1"];
+    run(&sim).refused(&["--trace-warp: expected --trace FILE as well"]);
     run(&["lm", "--prompt", "x", "--input", "x", "--output", "y"]).refused(&["--prompt"]);
     run(&["gnn", "--graph", "x", "--edges", "y"]).refused(&["--graph", "--edges"]);
     run(&["lm", "--dtype", "f64"]).refused(&["--dtype: expected f32 or bf16, found \"f64\""]);
