@@ -82,7 +82,8 @@ fn differences(results: &Results) -> String {
         .map(|(dtype, d)| format!("{d:.1e} ({dtype})"))
         .collect();
     format!(
-        "Outputs differ from level 1's by at most {} of the largest output; bf16 has two to three decimal digits.",
+        "Through rounding, outputs differ from level 1's by at most {} of the largest output; bf16 has two to \
+         three decimal digits.",
         items.join(" or ")
     )
 }
@@ -96,7 +97,7 @@ fn autotuned(workloads: &[(&str, Workload)]) -> String {
     };
     let count = workloads.iter().filter(is).count();
     format!(
-        "in {count} of {} rows `max-autotune` in a hand-recorded CUDA graph",
+        "in {count} of these {} rows, `torch.compile` with `max-autotune`, recorded by hand as a CUDA graph",
         workloads.len()
     )
 }
@@ -144,11 +145,11 @@ fn table(results: &Results, named: &[(&str, &'static str)]) -> Option<(String, S
         text += &format!("| {title} | {} |\n", cells(*workload).join(" | "));
     }
     let caption = format!(
-        "Median time of a forward pass by the host's clock, with random weights. *One token*: the next after about 250 others. \
-         *G*: level {HIGHEST} as one CUDA graph, where that is faster; all other levels launch kernel by kernel. *PyTorch*: {}, the \
-         fastest mode tried ({}). {} PyTorch ran without TF32; level {HIGHEST} may split an f32 matmul into three TF32 matmuls, \
-         [about as accurate as f32](book/chapters/dispatch.md#the-kernels). {} Measured {}. [All results, how to repeat \
-         them](benches/results/README.md).",
+        "Median time of one run of the model, by the CPU's clock, with random weights. *One token*: the next after about 250 others. \
+         *G*: level {HIGHEST} as one CUDA graph, where that is faster; otherwise, kernels are launched one by one. *PyTorch*: version {} in the \
+         fastest mode tried ({}). {} PyTorch ran without [TF32](book/chapters/glossary.md#tf32), which is less accurate than f32; level \
+         {HIGHEST} may split an f32 matmul into three TF32 matmuls, [about as accurate as f32](book/chapters/dispatch.md#the-kernels). {} \
+         Measured {}. [All results, how to repeat them](benches/results/README.md).",
         pytorch(results, &rows).join(", "),
         autotuned(&workloads),
         range(results).unwrap_or_default(),
@@ -221,7 +222,7 @@ mod tests {
         assert!(text.contains("\n| LM 26 M, one token, bf16 | "), "{text}");
         let text = text.replace('\n', " ");
         assert!(
-            text.contains("*PyTorch*: 2.11.0+cu130, the fastest"),
+            text.contains("*PyTorch*: version 2.11.0+cu130 in the fastest"),
             "{text}"
         );
         let caption = "Measured 2026-11-20 to 2026-11-21 at 2 commits.";

@@ -17,8 +17,10 @@ const IDEAS: [&str; HIGHEST as usize] = [
     "naive candle ops",
     "fused candle ops: several steps in one call",
     "kernels in hand-written PTX ([RMSNorm](kernels/src/rms_norm/level3.ptx))",
-    "kernels in hand-written CUDA ([RMSNorm](kernels/src/rms_norm/level4.cu)): warp shuffles, register tiles, tensor cores",
-    "the fastest kernel for each tensor size ([RMSNorm](kernels/src/rms_norm/level5.cu)); several ops in one launch; all launches in one CUDA graph",
+    "kernels in hand-written CUDA C++ ([RMSNorm](kernels/src/rms_norm/level4.cu)): [warp shuffles](book/chapters/glossary.md#shuffle), \
+     [register tiles](book/chapters/glossary.md#register-tile), [tensor cores](book/chapters/glossary.md#tensor-core)",
+    "the fastest kernel for each tensor size ([RMSNorm](kernels/src/rms_norm/level5.cu)); several ops in one \
+     [launch](book/chapters/glossary.md#launch); all launches in one [CUDA graph](book/chapters/glossary.md#cuda-graph)",
 ];
 /// Preset of [`DECODE`].
 const README: &str = "readme";
@@ -90,7 +92,7 @@ fn decode_caption(devices: [Option<&Results>; 2]) -> String {
     let parameters = presets::lm(README).map(|config| config.num_parameters());
     let parameters = parameters.map(|n| format!(" of {:.1} M parameters", n as f64 / 1e6));
     let mut text = format!(
-        "*speed-up*: level 1's time divided by this level's, per token of a language model{} in f32 (`compare --preset {README}`; \
+        "*speed-up*: level 1's time divided by this level's, per [token](book/chapters/glossary.md#token) of a language model{} in f32 (`compare --preset {README}`; \
          `cargo run --release` runs smaller models).",
         parameters.unwrap_or_default()
     );
@@ -108,7 +110,7 @@ fn decode_caption(devices: [Option<&Results>; 2]) -> String {
         let in_graph = rows.iter().any(|row| row.cuda_graph);
         if let Some(eager) = without_graph(results).filter(|_| in_graph) {
             text += &format!(
-                " Level {HIGHEST} is one CUDA graph there; launched kernel by kernel, its speed-up is {:.1}×.",
+                " Level {HIGHEST} runs as one CUDA graph; launched kernel by kernel, its speed-up is {:.1}×.",
                 eager.speedup
             );
         }
@@ -167,9 +169,9 @@ mod tests {
         assert!(rows[4].ends_with(" | 12.3× | 1.26× |"), "{}", rows[4]);
         let text = text.replace('\n', " ");
         let of_model =
-            "per token of a language model of 25.6 M parameters in f32 (`compare --preset readme`;";
+            "of a language model of 25.6 M parameters in f32 (`compare --preset readme`;";
         assert!(text.contains(of_model), "{text}");
-        let caption = "smaller models). A GPU: level 1 takes 1.23 ms; commit abc, 2026-11-21. Level 5 is one CUDA graph there; \
+        let caption = "smaller models). A GPU: level 1 takes 1.23 ms; commit abc, 2026-11-21. Level 5 runs as one CUDA graph; \
                        launched kernel by kernel, its speed-up is 1.3×. A CPU, 2 threads: level 1 takes 1.23 ms; commit abc, 2026-11-21.";
         assert!(text.contains(caption), "{text}");
     }
