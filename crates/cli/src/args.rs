@@ -102,7 +102,7 @@ pub struct TuneArgs {
     /// Write the table to this file [default: your cache folder, where level 5 finds it]
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Write the table for all GPUs, or all CPUs, that have no table of their own
+    /// With --json: write a table for all GPUs, or all CPUs, that have no table of their own
     #[arg(long, requires = "json")]
     pub any: bool,
     /// Tune only these operations, such as matmul or rms_norm, and replace only their rules in the table

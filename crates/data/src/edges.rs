@@ -57,7 +57,7 @@ fn parse(path: &Path, text: &str) -> Result<Graph, BadInput> {
         let width = *width.get_or_insert(record.len());
         if record.len() != width || width < 2 {
             let expected = format!(
-                "{} values separated by commas, {EXPECTED} first",
+                "{} values separated by commas, beginning with {EXPECTED}",
                 width.max(2)
             );
             return Err(at(path, line, expected, record.len()));

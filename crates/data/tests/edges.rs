@@ -60,17 +60,17 @@ fn each_mistake_is_named_with_its_line() {
         ("0,1\n\n0,\n", format!("FILE:3: {node} \"\"")),
         (
             "0,1\n2\n",
-            "FILE:2: expected 2 values separated by commas, source,target as whole numbers from 0 first, found 1"
+            "FILE:2: expected 2 values separated by commas, beginning with source,target as whole numbers from 0, found 1"
                 .into(),
         ),
         (
             "0,1\n1,2,3\n",
-            "FILE:2: expected 2 values separated by commas, source,target as whole numbers from 0 first, found 3"
+            "FILE:2: expected 2 values separated by commas, beginning with source,target as whole numbers from 0, found 3"
                 .into(),
         ),
         (
             "0\n1\n",
-            "FILE:1: expected 2 values separated by commas, source,target as whole numbers from 0 first, found 1"
+            "FILE:1: expected 2 values separated by commas, beginning with source,target as whole numbers from 0, found 1"
                 .into(),
         ),
         (

@@ -42,7 +42,7 @@ pub fn run(args: &AblationArgs) -> Result<()> {
     let root = root()?;
     let device = args.subjects.device.open()?;
     if !device.is_cuda() {
-        let expected = "a GPU: most ideas of level 5 are about kernels";
+        let expected = "a GPU, because most ideas of level 5 are about kernels";
         return Err(BadInput::new("--device", expected, "a CPU").into());
     }
     let ideas = if args.without.is_empty() {

@@ -247,7 +247,7 @@ struct GradeArgs {
     /// Only the graded task of each session
     #[arg(long)]
     graded: bool,
-    /// Run submissions in Rust also where this machine has no sandbox for them
+    /// Run submissions in Rust even where this machine has no sandbox for them
     #[arg(long)]
     unsandboxed: bool,
     /// Seed of the random numbers of all checks, to repeat them

@@ -60,7 +60,7 @@ enum Command {
     Profile(ProfileArgs),
     /// Add measurements, from here or another machine, to the records of a device; write charts and tables again
     Record(RecordArgs),
-    /// Write what comes from the records again: charts, tables, headers of the kernels
+    /// Write again what is made from the records: charts, tables, headers of the kernels
     Redraw,
     /// Draw the results of cargo bench, one chart per group
     BenchCharts(BenchChartsArgs),

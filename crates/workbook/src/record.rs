@@ -27,7 +27,7 @@ pub use run::Run;
 pub struct RecordArgs {
     /// Name of the device: benches/results/NAME.json, and NAME.json in the folders there; new names are fine
     name: String,
-    /// JSON of compare, ops, small, sweep, ablation, worklog and cargo bench; replaces earlier measurements of the same
+    /// JSON files of compare, ops, small, sweep, ablation, worklog and cargo bench; each replaces earlier measurements of the same workload
     /// [default: all that they left in target/workbook]
     #[arg(value_name = "JSON")]
     files: Vec<PathBuf>,

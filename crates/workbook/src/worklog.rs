@@ -99,9 +99,9 @@ pub fn run(args: &WorklogArgs) -> Result<()> {
     let root = root()?;
     let device = args.device.open()?;
     if !device.is_cuda() {
-        let expected = "a GPU, which `worklog` times; `cargo run --release -p kernels --example worklog -- matmul` \
-                        counts the steps in the simulator";
-        bail!(BadInput::new("--device", expected, "a CPU"));
+        let found = "a CPU (without a GPU, `cargo run --release -p kernels --example worklog -- matmul` counts the steps \
+                     in the simulator)";
+        bail!(BadInput::new("--device", "a GPU", found));
     }
     let mut results = OpResults::new(machine::describe(&device, &root)?).of_kind(Kind::Worklogs);
     let record = Records::named(&root, args.record.as_deref(), &Run::Ops(results.clone()))?;

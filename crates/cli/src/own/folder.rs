@@ -45,7 +45,7 @@ impl OwnLevel {
         } else {
             Err(BadInput::new(
                 file.display(),
-                "a level of your own",
+                "a level of your own, as `cargo ex level new` makes it",
                 "no such file",
             ))
         }

@@ -41,7 +41,7 @@ pub struct LevelArgs {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Make the crate of a level in your folder: it is level 1, every method delegates to it
+    /// Make the crate of a level in your folder; at first, all its methods call level 1
     New {
         /// Name of the level: lowercase letters, digits and `_`, beginning with a letter
         #[arg(value_name = "NAME", default_value = "mine")]

@@ -20,7 +20,7 @@ const LONGEST: usize = 64;
 pub fn checked(name: &str) -> Result<&str, BadInput> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
-        let expected = "a name of letters, digits, '-', '_' and '.'";
+        let expected = "a name of letters, digits, '-', '_' and '.' that does not begin with '.'";
         Err(BadInput::new("NAME", expected, format!("{name:?}")))
     } else if name.len() > LONGEST {
         let expected = format!("a name of at most {LONGEST} characters");

@@ -63,7 +63,7 @@ impl Outputs {
         let expected = if buffers.is_empty() {
             "an argument that is a buffer".into()
         } else {
-            format!("the number of a buffer: {}", buffers.join(", "))
+            format!("the number of a buffer ({})", buffers.join(", "))
         };
         match self
             .dumps
