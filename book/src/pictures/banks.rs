@@ -27,8 +27,8 @@ pub fn draw() -> Result<Canvas> {
         ROWS[0] + ROWS[1],
         "Banks of shared memory",
         "For each of the 32 banks the number of words that the lanes of a warp want from it at once, four times. \
-         Neighbouring words: one a bank, one wavefront. Every second word: two from each second bank, two wavefronts. Words \
-         that are 32 apart: all 32 from bank 0, 32 wavefronts. Words that are 33 apart: one a bank again.",
+         Neighbouring words: one per bank, one wavefront. Every second word: two from every second bank, two wavefronts. Words \
+         that are 32 apart: all 32 from bank 0, 32 wavefronts. Words that are 33 apart: one per bank again.",
     );
     for (i, (stride, title)) in PANELS.into_iter().enumerate() {
         let row = i / 2;

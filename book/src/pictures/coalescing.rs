@@ -25,7 +25,7 @@ pub fn draw() -> Result<Canvas> {
         PANELS.len() as f64 * PANEL,
         "Sectors of a load",
         "The 32 lanes of a warp above, memory in sectors of 32 bytes below, three times. Lanes that read neighbouring \
-         words touch 4 sectors. With every second word they touch 8, and with words that are 8 apart 32, a sector a lane.",
+         words touch 4 sectors. With every second word they touch 8, and with words that are 8 apart 32, one sector per lane.",
     );
     for ((stride, title), top) in PANELS.into_iter().zip((0..).map(|i| f64::from(i) * PANEL)) {
         panel(&mut canvas, top, title, &load(stride)?);

@@ -134,7 +134,7 @@ fn axes(canvas: &mut Canvas, plot: &Plot) {
             format!("{}", 10f64.powi(power)),
         );
     }
-    canvas.text([RIGHT, FLOOR + 38.], "small end", "FLOPs a byte");
+    canvas.text([RIGHT, FLOOR + 38.], "small end", "FLOPs per byte");
     for power in plot.low as i32..=plot.high as i32 {
         let rate = 10f64.powi(power);
         canvas.line(
@@ -169,7 +169,7 @@ fn roof(canvas: &mut Canvas, plot: &Plot, roofs: &Roofs) {
     ];
     canvas.text([middle[0] + 14., middle[1] + 16.], "small", memory);
     let arithmetic = format!(
-        "the fastest product in f32: {} GFLOP/s",
+        "the fastest matmul in f32: {} GFLOP/s",
         three_digits(roofs.flops)
     );
     canvas.text([RIGHT, points[2][1] - 8.], "small end", arithmetic);

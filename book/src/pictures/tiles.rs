@@ -23,7 +23,11 @@ pub fn draw() -> Canvas {
         thread(&mut canvas, [left, 60.], level, sums);
         left += 110.;
     }
-    canvas.text([430., 20.], "strong", "a thread: words from shared memory");
+    canvas.text(
+        [430., 20.],
+        "strong",
+        "one thread: words from shared memory",
+    );
     canvas
 }
 
@@ -32,7 +36,7 @@ fn block(canvas: &mut Canvas) {
     canvas.text(
         [10., 20.],
         "strong",
-        "a block: one step of K in shared memory",
+        "one block: one step of K in shared memory",
     );
     let [k, n, m] = [120., 190., 160.];
     let [x, y] = [10., 40. + k + 8.];
@@ -88,7 +92,7 @@ fn thread(canvas: &mut Canvas, [left, top]: [f64; 2], level: &str, [rows, column
     for (line, text) in (1..).zip([
         format!("{words} words"),
         format!("{products} multiply-adds"),
-        format!("{} a word", short(products as f64 / words as f64)),
+        format!("{} per word", short(products as f64 / words as f64)),
     ]) {
         let strong = if line == 3 { "small strong" } else { "small" };
         canvas.text([left, under + 20. * f64::from(line)], strong, text);
