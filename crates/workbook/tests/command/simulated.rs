@@ -91,7 +91,8 @@ fn runs_that_cannot_be_simulated_are_refused() {
 #[test]
 fn roofs_that_cannot_be_drawn() {
     run(&["gnn", "--roofline", "x.svg"]).refused(&["--roofline: expected --device sim"]);
-    run(&["gnn", "--peak", "3"]).refused(&["gnn: expected --roofline FILE.svg|FILE.png as well"]);
+    run(&["gnn", "--peak", "3"])
+        .refused(&["--peak: expected --roofline FILE.svg|FILE.png as well"]);
     let sim = |more: &[&str]| run(&[&["gnn", "--device", "sim", "--roofline"], more].concat());
     sim(&["x.jpg"])
         .refused(&["--roofline: expected a file that ends in .svg or .png, found x.jpg"]);

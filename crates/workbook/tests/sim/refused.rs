@@ -162,7 +162,7 @@ fn outputs_that_cannot_be() {
         &["--dump", "1:/tmp/y.npy"],
         &["--dump: expected the number of a buffer (2, 3), found 1"],
     );
-    with(&["--dump", "9:/tmp/y.npy"], &["2, 3, found 9"]);
+    with(&["--dump", "9:/tmp/y.npy"], &["(2, 3), found 9"]);
     with(&["--trace-warp", "1"], &["--trace"]);
     with(
         &["--trace", "/tmp/t.json", "--trace-steps", "30000000"],
