@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::run::sim;
 use crate::terminal::{self, Ink};
 
-const PROMPT: &str = "$ cargo run --release -p workbook -- sim ";
+const PROMPT: &str = "$ cargo run --release -- sim ";
 
 /// The recorded runs.
 fn recorded() -> Vec<PathBuf> {
