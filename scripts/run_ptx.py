@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Launches one kernel of a PTX file on a GPU, with the flags of `workbook sim`, for a profiler to look at.
+"""Launches one kernel of a PTX file on a GPU, with the flags of `cargo run --release -- sim`, for a profiler to look at.
 
     scripts/run_ptx.py FILE.ptx --entry NAME --grid 4096 --block 256 --arg f32:4096x2048:random --arg u32:2048
     ncu --set full scripts/run_ptx.py FILE.ptx …
