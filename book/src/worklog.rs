@@ -80,7 +80,7 @@ const TABLES: [Table; 4] = [
         of: "of a copy",
         reference: |_| "copy",
         notes: [
-            "The counts are those of the table of the prompt",
+            "The counts are of a prompt, as in the table of the other steps",
             "GB/s count each key and each value as read once; the copy is of the keys, and so of as many bytes, read and written",
         ],
     },
@@ -122,7 +122,7 @@ impl Table {
         let folder = self.op.trim_end_matches("_decode");
         let file = format!("kernels/generated/worklogs/{folder}/counts.json");
         let counts: Vec<Counts> = serde_json::from_str(&read(sources, &file)?).context(file)?;
-        let mut titles = vec!["instructions", "sectors", "wavefronts", "of them conflicts"];
+        let mut titles = vec!["instructions", "sectors", "wavefronts", "of these, conflicts"];
         if recorded.is_some() {
             titles.extend([self.rate, self.of]);
         }

@@ -12,7 +12,7 @@ const LEFT: f64 = 84.;
 const RIGHT: f64 = WIDTH - 16.;
 const TOP: f64 = 40.;
 const FLOOR: f64 = 350.;
-/// FLOPs a byte at the two ends, as powers of ten.
+/// FLOPs per byte at the two ends, as powers of ten.
 const INTENSITY: [f64; 2] = [-1., 2.5];
 
 /// Measured limits: GB/s and GFLOP/s.
@@ -99,7 +99,7 @@ fn rate(row: &OpRow) -> f64 {
     row.flops.unwrap_or(0) as f64 / row.us() / 1e3
 }
 
-/// FLOPs a byte of M × K × N in f32, each operand read once and the result written once.
+/// FLOPs per byte of M × K × N in f32, each operand read once and the result written once.
 fn intensity(row: &OpRow) -> Result<f64> {
     let sizes: Vec<f64> = row
         .shape

@@ -57,7 +57,7 @@ pub(crate) fn plane<'a, DB: DrawingBackend>(
         &mut chart,
         zoom,
         (x_labels, 8),
-        "arithmetic intensity (FLOPs a byte)",
+        "arithmetic intensity (FLOPs per byte)",
         rate,
     )?;
     let line = ends.map(|x| (x, roof.at(x)));
