@@ -14,7 +14,7 @@ use crate::markdown;
 use crate::table::machine;
 
 const NOTE: &str = "First row: the host's time with all ideas; below, how many times that a pass takes without one. \
-                    A dash: within 4%, by which two runs of the same kernels may differ";
+                    A dash: within 4%. Compare within this run only: the hosts of other runs are faster or slower";
 
 /// Differences that the spread of the samples explains as well.
 const LEAST: f64 = 1.04;

@@ -122,7 +122,12 @@ impl Table {
         let folder = self.op.trim_end_matches("_decode");
         let file = format!("kernels/generated/worklogs/{folder}/counts.json");
         let counts: Vec<Counts> = serde_json::from_str(&read(sources, &file)?).context(file)?;
-        let mut titles = vec!["instructions", "sectors", "wavefronts", "of these, conflicts"];
+        let mut titles = vec![
+            "instructions",
+            "sectors",
+            "wavefronts",
+            "of these, conflicts",
+        ];
         if recorded.is_some() {
             titles.extend([self.rate, self.of]);
         }

@@ -7,7 +7,7 @@ use image::{ExtendedColorType, ImageEncoder, codecs::png::PngEncoder};
 use plotters::prelude::*;
 
 use crate::Error;
-use crate::style::{Area, Drawn, PAPER, Zoom};
+use crate::style::{Area, Drawn, FAMILY, PAPER, Zoom};
 
 /// A chart for any back end.
 pub trait Chart {
@@ -91,10 +91,14 @@ fn svg(chart: &impl Chart) -> Result<String, Error> {
     Ok(compact(&text))
 }
 
-/// Leaves out attributes that have SVG's initial values, and digits of font sizes below a hundredth of a pixel. A chart of
+/// Leaves out attributes that have SVG's initial values, and digits of font sizes below a hundredth of a pixel. The font's
+/// family stands once, at the root. A chart of
 /// 200 bars is a third shorter.
 fn compact(svg: &str) -> String {
     const FONT_SIZE: &str = "font-size=\"";
+    let family = format!(" font-family=\"{FAMILY}\"");
+    let svg = svg.replace(&family, "");
+    let svg = svg.replacen('>', &format!("{family}>"), 1);
     let initial = [
         " opacity=\"1\"",
         " stroke=\"none\"",

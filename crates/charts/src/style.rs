@@ -25,7 +25,7 @@ pub const LINE: RGBColor = RGBColor(85, 85, 85);
 pub const GRID: RGBColor = RGBColor(224, 224, 224);
 
 /// The generic family: an SVG uses the reader's font, a PNG the included one.
-const FAMILY: &str = "sans-serif";
+pub const FAMILY: &str = "sans-serif";
 
 static FONT: LazyLock<()> = LazyLock::new(|| {
     let bytes = include_bytes!("../fonts/OpenSans-Regular.ttf");

@@ -95,7 +95,7 @@ fn chart(recorded: &OpResults, dtype: &str) -> Option<MeasuredChart> {
     Some(MeasuredChart {
         title: format!("Roofline of ops in {dtype} on {name}"),
         note: format!(
-            "Measured limits: memory {:.3} TB/s, matmul {:.3} TFLOP/s. Points above: data in caches.{}",
+            "Measured limits: memory {:.3} TB/s, matmul {:.3} TFLOP/s. Points above the sloping line: data in caches; above the flat one: a faster matmul.{}",
             roof.bandwidth,
             roof.peak,
             if needed.iter().any(|row| row.cuda_graph_us.is_some()) {

@@ -19,8 +19,8 @@ use crate::output;
 ///
 /// # Errors
 /// When q and the cache do not agree in shape, dtype or device, q is not contiguous, H is no multiple of Hkv, the
-/// cache has fewer than position + T positions, or, on a GPU, D is above 128 or more than 4 queries are bf16 below
-/// compute capability 8.0.
+/// cache has fewer than position + T positions, or, on a GPU, D is above 128, or there are more than 4 queries in bf16 and
+/// the compute capability is below 8.0.
 pub fn causal_attention(q: &Tensor, cache: &Cache, position: usize) -> Result<Tensor> {
     const KERNEL: &str = "causal_attention_level4";
     let _span = trace::span(KERNEL);

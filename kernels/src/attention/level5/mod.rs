@@ -128,8 +128,8 @@ const PROMPT_KERNELS: [PromptKernel; 2] = [
 ///
 /// # Errors
 /// When q and the cache do not agree in shape, dtype or device, q is not contiguous, H is no multiple of Hkv, the
-/// cache has fewer than position + T positions, or, on a GPU, D is above 128 or more than 4 queries are bf16 below
-/// compute capability 8.0.
+/// cache has fewer than position + T positions, or, on a GPU, D is above 128, or there are more than 4 queries in bf16 and
+/// the compute capability is below 8.0.
 pub fn causal_attention(q: &Tensor, cache: &super::Cache, position: usize) -> Result<Tensor> {
     let (_, tokens, _, d) = q.dims4()?;
     let (facts, dtype) = (Facts::of(q.device())?, q.dtype());
