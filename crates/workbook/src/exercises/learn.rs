@@ -320,6 +320,9 @@ pub fn hint(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Result
     if number == all {
         let (command, number) = (place.command(), exercise.number());
         let then = match &exercise.solution {
+            Some(_) if learner.passed(exercise) => {
+                format!("`{command} solution {number}` shows a solution")
+            }
             Some(_) => format!("`{command} solution {number} --reveal` shows a solution"),
             None => NO_SOLUTION.into(),
         };

@@ -333,6 +333,12 @@ fn the_solution_comes_after_a_pass_or_when_asked_for_outright() {
     fs::write(folder.file(&exercise), solution).unwrap();
     folder.run(&["check"]).ended(0);
     assert_eq!(folder.run(&["solution"]).ended(0), solution);
+    for _ in &exercise.spec.hints[1..] {
+        folder.run(&["hint", "guard"]).ended(0);
+    }
+    let last = folder.run(&["hint", "guard"]);
+    let last = last.ended(0);
+    assert!(last.contains("solution 07` shows a solution"), "{last}");
 }
 
 /// Nothing runs before predictions are written.
