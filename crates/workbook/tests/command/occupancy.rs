@@ -18,7 +18,7 @@ bytes of shared memory          50176     233472       4     32  <- limits
 
 occupancy: 50%, 32 of 64 warps in 4 blocks per SM
 to raise it: at most 48 registers per thread and 45568 bytes of shared memory (40 warps)
-Little's law: 4.246 TB/s × 0.7 µs = 22.5 KB in flight per SM keep the memory of an H200 busy,
+Little's law: 4.257 TB/s × 0.7 µs = 22.6 KB in flight per SM keep the memory of an H200 busy,
   22.0 bytes per thread or 2 loads of 16 bytes; the latency is an assumption
 note: a warp takes registers in units of 256, a block shared memory in units of 128 bytes, and 1024 more
 ";
