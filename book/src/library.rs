@@ -49,7 +49,7 @@ impl Key {
     }
 
     /// Whether it names a row of an ablation.
-    pub fn is_ablation(&self) -> bool {
+    fn is_ablation(&self) -> bool {
         self.row.starts_with(ABLATION)
     }
 
@@ -165,13 +165,13 @@ impl<'a, R: Timed> Beside<'a, R> {
 }
 
 impl<R: DeserializeOwned + Figures + Timed> Shelf<R> {
-    fn open(folder: PathBuf, own: &Path, benches: Here) -> Result<Self, BadInput> {
+    fn open(folder: PathBuf, own: &Path, benches: Option<Here>) -> Result<Self, BadInput> {
         let own = own.exists().then(|| Recorded::load(own)).transpose()?;
         let run = own.as_ref().map(Here::run);
         Ok(Self {
             folder: folder.canonicalize().unwrap_or(folder),
             loaded: BTreeMap::new(),
-            here: run.into_iter().chain([benches]).collect(),
+            here: run.into_iter().chain(benches).collect(),
             own,
         })
     }
@@ -226,19 +226,27 @@ impl Library {
     /// Reads the reader's own figures below `target` where they are. Files in `folder` are read when a chapter names them.
     pub fn open(folder: &Path, target: &Path) -> Result<Self> {
         let benches = Benches::read(&target.join("criterion"))?;
-        let none = Here::benches("", BTreeMap::new());
         let [models, ops, small] = [benches.models, benches.ops.clone(), benches.ops]
-            .map(|times| Here::benches(benches.device, times));
+            .map(|times| Some(Here::benches(benches.device, times)));
         let of = |kind: Kind| folder.join(kind.folder());
         let own = |kind: Kind| target.join("workbook").join(kind.left_by_a_run());
         Ok(Self {
             models: Shelf::open(of(Kind::Models), &own(Kind::Models), models)?,
-            ablations: Shelf::open(of(Kind::Ablations), &own(Kind::Ablations), none)?,
+            ablations: Shelf::open(of(Kind::Ablations), &own(Kind::Ablations), None)?,
             ops: Shelf::open(of(Kind::Ops), &own(Kind::Ops), ops)?,
             small: Shelf::open(of(Kind::Small), &own(Kind::Small), small)?,
             benches: of(Kind::Benches),
             charts: folder.join("charts"),
         })
+    }
+
+    /// The results of whole models, or of ablations, that a key is of.
+    pub fn of_models(&mut self, key: &Key) -> &mut Shelf<Row> {
+        if key.is_ablation() {
+            &mut self.ablations
+        } else {
+            &mut self.models
+        }
     }
 
     /// Results of the run of `cargo bench` recorded under the name `on`.

@@ -45,7 +45,7 @@ use crate::filter::Filter;
 use crate::format;
 use crate::functions;
 use crate::glossary;
-use crate::library::{Beside, Key, Library, Shelf};
+use crate::library::{Beside, Key, Library};
 use crate::ops::{figure as op_figure, ops};
 use crate::parts;
 use crate::pictures::picture;
@@ -60,7 +60,6 @@ use classroom::Exercise;
 use mdbook_driver::config::Config;
 use mdbook_preprocessor::book::{Book, BookItem, Chapter};
 use mdbook_preprocessor::{Preprocessor, PreprocessorContext};
-use results::Row;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -216,17 +215,8 @@ pub fn recorded(key: &Key, unit: &str, on: &str, library: &mut Library) -> Resul
         let row = key.of_op(library.ops.on(on)?.recorded);
         op_figure(row.context(missing)?, &key.field, unit)
     } else {
-        let row = key.of(of_models(key, library).on(on)?.recorded);
+        let row = key.of(library.of_models(key).on(on)?.recorded);
         format::figure(row.context(missing)?, &key.field, unit)
-    }
-}
-
-/// The results of whole models that `key` is of.
-pub fn of_models<'l>(key: &Key, library: &'l mut Library) -> &'l mut Shelf<Row> {
-    if key.is_ablation() {
-        &mut library.ablations
-    } else {
-        &mut library.models
     }
 }
 
@@ -238,7 +228,7 @@ fn measure(key: &str, unit: &str, on: &str, library: &mut Library) -> Result<Str
         let row = own.and_then(|own| key.of_op(own));
         row.map(|row| op_figure(row, &key.field, unit))
     } else {
-        let Beside { own, .. } = of_models(&key, library).on(on)?;
+        let Beside { own, .. } = library.of_models(&key).on(on)?;
         let row = own.and_then(|own| key.of(own));
         row.map(|row| format::figure(row, &key.field, unit))
     };

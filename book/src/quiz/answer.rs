@@ -174,7 +174,7 @@ fn time(key: &str, on: &str, library: &mut Library) -> Result<(f64, String)> {
         let row = parsed.of_op(recorded);
         row.map(|row| (row.us(), machine(&recorded.machine.at(row))))
     } else {
-        let recorded = measure::of_models(&parsed, library).on(on)?.recorded;
+        let recorded = library.of_models(&parsed).on(on)?.recorded;
         let row = parsed.of(recorded);
         row.map(|row| (row.median_ms, machine(&recorded.machine.at(row))))
     };

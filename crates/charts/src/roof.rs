@@ -26,6 +26,15 @@ impl Roof {
         (self.bandwidth * intensity).min(self.peak)
     }
 
+    /// What a chart says of a roof that was measured, and of points above it.
+    pub fn as_measured(&self) -> String {
+        format!(
+            "Measured limits: memory {:.3} TB/s, matmul {:.3} TFLOP/s. A point above a sloping line: data in caches; \
+             above the flat one: a faster matmul than the one measured.",
+            self.bandwidth, self.peak
+        )
+    }
+
     /// Returns the FLOPs per byte from which on arithmetic is the limit.
     pub fn ridge(&self) -> f64 {
         self.peak / self.bandwidth

@@ -92,8 +92,7 @@ fn svg(chart: &impl Chart) -> Result<String, Error> {
 }
 
 /// Leaves out attributes that have SVG's initial values, and digits of font sizes below a hundredth of a pixel. The font's
-/// family stands once, at the root. A chart of
-/// 200 bars is a third shorter.
+/// family stands once, at the root. A chart of 200 bars is a third shorter.
 fn compact(svg: &str) -> String {
     const FONT_SIZE: &str = "font-size=\"";
     let family = format!(" font-family=\"{FAMILY}\"");

@@ -320,10 +320,11 @@ pub fn hint(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Result
     if number == all {
         let (command, number) = (place.command(), exercise.number());
         let then = match &exercise.solution {
-            Some(_) if learner.passed(exercise) => {
-                format!("`{command} solution {number}` shows a solution")
+            Some(_) => {
+                let passed = learner.passed(exercise);
+                let reveal = if passed { "" } else { " --reveal" };
+                format!("`{command} solution {number}{reveal}` shows a solution")
             }
-            Some(_) => format!("`{command} solution {number} --reveal` shows a solution"),
             None => NO_SOLUTION.into(),
         };
         data::println!("(This was the last hint; {then}.)");

@@ -92,18 +92,15 @@ fn chart(recorded: &OpResults, dtype: &str) -> Option<MeasuredChart> {
     if kernels.is_empty() {
         return None;
     }
+    let any_in_graph = needed.iter().any(|row| row.cuda_graph_us.is_some());
+    let times = if any_in_graph {
+        " Times: CUDA graph, else device."
+    } else {
+        ""
+    };
     Some(MeasuredChart {
         title: format!("Roofline of ops in {dtype} on {name}"),
-        note: format!(
-            "Measured limits: memory {:.3} TB/s, matmul {:.3} TFLOP/s. Points above the sloping line: data in caches; above the flat one: a faster matmul.{}",
-            roof.bandwidth,
-            roof.peak,
-            if needed.iter().any(|row| row.cuda_graph_us.is_some()) {
-                " Times: CUDA graph, else device."
-            } else {
-                ""
-            }
-        ),
+        note: roof.as_measured() + times,
         roof,
         kernels,
         series: (levels.iter())

@@ -59,10 +59,7 @@ pub fn roofline(report: &Report) -> Result<Option<String>> {
     let series = numbers.map(|number| format!("level {number}"));
     let chart = MeasuredChart {
         title: format!("Roofline of {} on {}", report.level, roof.name),
-        note: format!(
-            "Measured limits: memory {:.3} TB/s, matmul {:.3} TFLOP/s. A point above a sloping line: data in caches; above the flat one: a faster matmul than the one measured.",
-            roof.bandwidth, roof.peak
-        ),
+        note: roof.as_measured(),
         roof,
         series: series.chain([report.level.clone()]).collect(),
         kernels,
