@@ -26,7 +26,7 @@ impl Roof {
         (self.bandwidth * intensity).min(self.peak)
     }
 
-    /// What a chart says of a roof that was measured, and of points above it.
+    /// Returns a caption for measured roofs: both limits, and how to read a point above one.
     pub fn as_measured(&self) -> String {
         format!(
             "Measured limits: memory {:.3} TB/s, matmul {:.3} TFLOP/s. A point above a sloping line: data in caches; \
