@@ -199,7 +199,7 @@ impl Block<'_> {
         } else if is_of_warp && other_pc == on.pc {
             "the lanes of one instruction have no order"
         } else if is_of_warp {
-            "no `bar.sync` orders them (nor `bar.warp.sync`, for bytes of one warp alone), and they are not both atomic"
+            "no `bar.sync` orders them (`bar.warp.sync` is enough for bytes that one warp alone uses), and they are not both atomic"
         } else {
             "no barrier orders them, and they are not both atomic"
         };

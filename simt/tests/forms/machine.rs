@@ -642,7 +642,7 @@ fn a_race_is_with_others() {
         @%p st.global.u32 [%out], %i;";
     let (_, report) = launch(&text("", body), dim(1, 32), &Options::default()).unwrap();
     let expected = "writes byte 0 of out, which is read by other lanes of its warp in line 14: \
-                    no `bar.sync` orders them (nor `bar.warp.sync`, for bytes of one warp alone), and they are not both atomic";
+                    no `bar.sync` orders them (`bar.warp.sync` is enough for bytes that one warp alone uses), and they are not both atomic";
     assert_eq!(report.findings[0].what, expected);
 }
 

@@ -148,7 +148,7 @@ fn table(results: &Results, named: &[(&str, &'static str)]) -> Option<(String, S
         "Median time of one run of the model, by the CPU's clock, with random weights. *One token*: the next after about 250 others. \
          *G*: level {HIGHEST} as one CUDA graph, where that is faster; otherwise, kernels are launched one by one. *PyTorch*: version {} in the \
          fastest mode tried ({}). {} In f32, PyTorch ran without [TF32](book/chapters/glossary.md#tf32), which rounds to fewer digits. Level \
-         {HIGHEST} may add three TF32 matmuls, which together are [about as accurate as f32](book/chapters/dispatch.md#the-kernels). {} \
+         {HIGHEST} may use three TF32 matmuls for one in f32: their sum is [about as accurate](book/chapters/dispatch.md#the-kernels). {} \
          Measured {}. [All results, how to repeat them](benches/results/README.md).",
         pytorch(results, &rows).join(", "),
         autotuned(&workloads),

@@ -36,10 +36,10 @@ pub struct PeerArgs {
     #[arg(long, value_name = "TEXT", num_args = 1.., requires = "peers")]
     pub peer_cases: Vec<String>,
     /// Time limit of each mode for its preparation, mostly compilation, in seconds
-    #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..=3600))]
+    #[arg(long, value_name = "N", default_value_t = 300, requires = "peers", value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub peer_limit: u32,
     /// Number of workloads to compile in parallel before any is timed
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "peers", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub peer_processes: u32,
 }
 
