@@ -67,7 +67,8 @@ fn head(recorded: &OpResults) -> String {
     format!(
         "## {}\n\nMedian times in µs, {clock}; the fastest level is bold. *Bound* is the minimum time that the \
          measured memory bandwidth or the fastest measured matmul allows. In parentheses: the percentage of that limit \
-         that the fastest level reaches; up to about 103%, it is at the limit, which is measured, too; above, the data is in caches.{levels}\n\n<p>{}.</p>\n\n",
+         that the fastest level reaches. The limit is measured, too, so up to about 103% means that the level is at the limit; \
+         above, the data is in caches.{levels}\n\n<p>{}.</p>\n\n",
         recorded.machine.name,
         machine(&recorded.machine)
     )

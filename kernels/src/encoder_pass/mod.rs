@@ -5,8 +5,8 @@
 //! Wout (384, 384), Wup (1536, 384), Wdown (384, 1536), with 6 heads of 64 channels. x, sums, softmax, mean and variance are in
 //! f32. "An image is worth 16x16 words", Dosovitskiy et al. 2021, section 3.1.
 //!
-//! Op by op, x is rounded to bf16 after each sum. This pass rounds it at its end, and rounds the parts of a sum over K, 6
-//! or 12 of them.
+//! Op by op, x is rounded to bf16 after each sum. This pass rounds x only at its end. But its blocks split each sum over K that
+//! is added to x into 6 or 12 parts, and each part is rounded.
 //!
 //! Tolerance: as far from an oracle in f64 as the blocks op by op.
 
