@@ -12,7 +12,7 @@ impl WholePass for Level5 {
         k::graph_pass(pass)
     }
 
-    /// 5 launches per block and 1 before the first in bf16 on a Hopper, for one image in the sizes of the preset `s16`.
+    /// 1 launch for all blocks in bf16 on a Hopper, for one image in the sizes of the preset `s16`.
     fn encoder_pass(&self, pass: &EncoderPass) -> Result<Option<Tensor>> {
         k::encoder_pass(pass)
     }
