@@ -8,8 +8,8 @@
 //   - The largest tile is 128×128: global memory and L2 then give 2·M·N·K/128 elements instead of 2·M·N·K/32.
 //
 // Prediction: for 16 columns of K a block's four warps read 16 KiB of shared memory, and cp.async writes 8 KiB: 192
-// cycles. Their 128 mma take 256 cycles on an A100, which is compute-bound. They would take 128 on an H200, so shared
-// memory limits it to two thirds of the peak there. Smaller tiles, for fewer than two blocks per SM, are bound by L2.
+// cycles. Their 128 mma take 256 cycles on an A100, which is compute-bound. At an H200's peak they would take 128, so shared
+// memory limits it to two thirds of that peak. Smaller tiles, for fewer than two blocks per SM, are bound by L2.
 // Where it loses: to PyTorch, that is cuBLAS, wherever no epilogue saves a launch; most for large matmuls, where cuBLAS
 // has wgmma. For a hundred or two rows of x (kernels/generated/linear/level4/mma.md) all tiles fit the SMs at once,
 // each waits for its own copies from L2, and cuBLAS has more shapes of tiles. Level 5 chooses among more.
