@@ -6,8 +6,8 @@
 // m so far to m′, and the accumulators are scaled by exp(m − m′) ("Online normalizer calculation for softmax", Milakov
 // and Gimelshein 2018; "FlashAttention", Dao et al. 2022). So no sequence is too long, and a score stays in a register
 // from its dot product to its exponential. The next tile is loaded into registers while this one is multiplied.
-// Prediction: a warp reads 12 times 16 bytes per lane from shared memory for 128 FFMA, so both units are equally busy,
-// and the FFMA units at least half of the time; 1/BM of level 3's bytes from L2.
+// Prediction: a warp reads 12 times 16 bytes per lane from shared memory, 40 wavefronts, for 128 FFMA, 32 cycles. So both
+// units are about equally busy, the FFMA units at least half of the time; 1/BM of level 3's bytes from L2.
 //
 //   s = q·kᵀ/√D   m′ = max(m, max s)   p = exp(s − m′)   l ← l·exp(m − m′) + Σp   o ← o·exp(m − m′) + p·v
 //   y = o/l
