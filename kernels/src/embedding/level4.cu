@@ -5,7 +5,7 @@
 // Compared with level 3: a copy has no arithmetic, so only the bytes in flight count. A lane moves 16 bytes
 // with one load and one store, a warp 512; at level 3 a thread moves 4, or 2 of bf16. And a block has several
 // rows where they are short; at level 3 it has threads without a column.
-// The bytes that memory has to move are the same: a row in and a row out for each id.
+// The bytes are the same, a row in and a row out for each id. The recorded sizes are small, and level 3 is 0.1 µs faster.
 //
 // Launch: a block has one row if there are at most 128 rows, else up to eight. A thread has two chunks of 16 bytes, so
 // one warp copies a row of up to 1 KiB: block (32, rows). A longer row has (64, rows), (128, rows) or (256, 1).
