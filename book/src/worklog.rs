@@ -81,7 +81,7 @@ const TABLES: [Table; 4] = [
         reference: |_| "copy",
         notes: [
             "The counts are of a prompt, as in the table of the other steps",
-            "GB/s count each key and each value as read once; the copy is of the keys, and so of as many bytes, read and written",
+            "GB/s count each key and each value as read once; the copy reads the keys and writes them elsewhere, which moves as many bytes",
         ],
     },
 ];

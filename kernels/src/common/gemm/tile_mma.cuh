@@ -142,9 +142,9 @@ struct MmaAccumulators {
     }
   }
 
-  // Adds the products of this slice of a step. Moving on by `bytes` adds 2 chunks per 32 bytes. The low bit of the
-  // chunk's number alone is set before, so the addition is an XOR, and it commutes with the swizzle's. xs and ws have to be
-  // multiples of ROW_BYTES, so that an address has the low bits of its offset.
+  // Adds the products of this slice of a step. `bytes` moves an address on by 2 chunks per 32 bytes. The chunk's number
+  // is 0 or 1 before, and an even number is added. So the addition is an XOR, which commutes with the swizzle's XOR. xs
+  // and ws have to be multiples of ROW_BYTES, so that an address has the low bits of its offset.
   __device__ void add_to(float (&sums)[MT][NT][4], unsigned xs, unsigned ws) const {
     constexpr int SLICE_BYTES = Tile::ROW_BYTES / Tile::SLICES;
 #pragma unroll
