@@ -19,6 +19,7 @@ mod ops;
 pub mod own;
 pub mod progress;
 mod simulation;
+mod stale;
 pub mod tensors;
 pub mod threads;
 pub mod tokenizer;

@@ -9,6 +9,7 @@ use models::Scores;
 use crate::args::RunArgs;
 use crate::load::Request;
 use crate::note::note_tables_later;
+use crate::stale::note_newer_sources;
 
 impl RunArgs {
     /// Returns the ops of `level`, with those that `--swap` takes from other levels, for a model that runs
@@ -35,6 +36,9 @@ impl RunArgs {
         } else if !self.without.is_empty() {
             let expected = "level 5, whose ideas it leaves out";
             return Err(BadInput::new("--without", expected, level.label()).into());
+        }
+        if request.device.is_cuda() && levels.iter().any(|level| *level >= 4) {
+            note_newer_sources();
         }
         without::set(&self.without);
         Ok(ops)

@@ -2,14 +2,16 @@
 //! program prints the findings and each kernel's cost.
 
 mod cost;
+mod place;
 mod roofline;
 
 use data::BadInput;
 use kernels::launch;
-use simt::{Finding, Options, Report};
+use simt::{Finding, Options, Report, in_all};
 
 use crate::args::{ModelArgs, RunArgs};
 use crate::device::Choice;
+use crate::stale::note_newer_sources;
 use cost::{Cost, LEGEND};
 use roofline::Roofline;
 pub use roofline::h200;
@@ -33,9 +35,21 @@ pub fn simulated(
         return Err(BadInput::new("--trace", expected, "--device sim").into());
     }
     let (ended, reports) = launch::simulated(Options::default(), program);
-    ended?;
-    let (costs, findings) = (Cost::by_kernel(&reports), findings(&reports));
+    let findings = findings(&reports);
+    if let Err(error) = ended {
+        // A kernel that is wrong may be the reason, such as one whose logits are NaN.
+        data::print!("{}", listed(&findings));
+        return Err(error);
+    }
+    let costs = Cost::by_kernel(&reports);
     print(&costs, &findings);
+    // Level 3's PTX is no file that a compiler has made.
+    if reports
+        .iter()
+        .any(|report| !report.entry.ends_with("level3"))
+    {
+        note_newer_sources();
+    }
     if let Some(roofline) = roofline {
         roofline.write(&costs)?;
         data::println!("roofline  {}", roofline.path().display());
@@ -65,13 +79,29 @@ fn findings(reports: &[Report]) -> Vec<(&str, Finding)> {
 }
 
 fn print(costs: &[Cost], findings: &[(&str, Finding)]) {
-    data::print!("\n{}{LEGEND}", cost::table(costs));
-    for (kernel, finding) in findings {
-        data::println!("{kernel}: {finding}");
-    }
+    data::print!("\n{}{LEGEND}{}", cost::table(costs), listed(findings));
     if findings.is_empty() {
         data::println!("no findings");
     }
+}
+
+/// A line for each finding, with the file and its line where the kernel's text has lines of its own.
+fn listed(findings: &[(&str, Finding)]) -> String {
+    let line = |(kernel, finding): &(&str, Finding)| match place::of(kernel, finding) {
+        Some((place, code)) => {
+            let Finding {
+                class,
+                thread,
+                what,
+                count,
+                ..
+            } = finding;
+            let times = in_all(*count, 1);
+            format!("{place}: {class}: {thread}: {what}{times} | {code}\n")
+        }
+        None => format!("{kernel}: {finding}\n"),
+    };
+    findings.iter().map(line).collect()
 }
 
 #[cfg(test)]

@@ -37,7 +37,8 @@ pub struct VitArgs {
     /// Launch by launch, or recorded.
     #[command(flatten)]
     pub cuda_graph: CudaGraphArgs,
-    /// PNG or JPEG files to classify, resized to the model's input; transparent pixels become white [default: the sample
+    /// PNG or JPEG files to classify, resized to the model's input; transparent pixels become white. The tiny model knows
+    /// ten shapes: circle, ring, square, triangle, star, cross, crescent, heart, arrow, hourglass [default: the sample
     /// images of the repository]
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "input")]
     pub image: Vec<PathBuf>,
@@ -183,4 +184,15 @@ fn too_many_images_are_refused() {
     assert!(check_number(65, 224, true).is_err());
     let error = check_number(50, 4096, false).unwrap_err();
     assert_eq!(error.expected, "at most 5 images");
+}
+
+#[test]
+fn the_help_lists_the_shapes() {
+    let help = VitArgs::augment_args(clap::Command::new("vit"))
+        .render_long_help()
+        .to_string();
+    // The text may be wrapped.
+    let words: Vec<&str> = help.split_whitespace().collect();
+    let shapes = data::shapes::CLASSES.join(", ");
+    assert!(words.join(" ").contains(&shapes));
 }

@@ -161,18 +161,19 @@ fn prepare(module: &'static Module, entry: &str) -> Result<Arc<Kernel>> {
     }
     static PREPARED: LazyLock<Mutex<HashMap<usize, Prepared>>> = LazyLock::new(Mutex::default);
     let poisoned = |_| mismatch(entry, "a simulator", "one that has panicked");
+    let refused = |error| candle_core::Error::Msg(format!("{}: {error}", module.name()));
     let mut all = PREPARED.lock().map_err(poisoned)?;
     let prepared = match all.entry(std::ptr::from_ref(module).addr()) {
         Entry::Occupied(known) => known.into_mut(),
         Entry::Vacant(new) => new.insert(Prepared {
-            module: simt::Module::parse(module.simulated_text()).map_err(of_simulator)?,
+            module: simt::Module::parse(module.simulated_text()).map_err(refused)?,
             kernels: HashMap::new(),
         }),
     };
     if let Some(kernel) = prepared.kernels.get(entry) {
         return Ok(kernel.clone());
     }
-    let kernel = Arc::new(prepared.module.kernel(entry).map_err(of_simulator)?);
+    let kernel = Arc::new(prepared.module.kernel(entry).map_err(refused)?);
     prepared.kernels.insert(entry.to_owned(), kernel.clone());
     Ok(kernel)
 }

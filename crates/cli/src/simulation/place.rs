@@ -1,0 +1,90 @@
+//! The file and line of a finding in hand-written PTX, which names no source.
+
+use std::fs;
+use std::path::PathBuf;
+
+use simt::Finding;
+
+use crate::files;
+
+/// Maximum bytes of such a file.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// Returns `kernels/src/rms_norm/level3.ptx:105` and the text of that line. `None` for a kernel whose PTX names its source, and
+/// for one in no file of the repository.
+pub fn of(kernel: &str, finding: &Finding) -> Option<(String, String)> {
+    if finding.source.is_some() {
+        return None;
+    }
+    let declared = format!(".entry {kernel}(");
+    texts().find_map(|(path, text)| {
+        let code = text.lines().nth(finding.line.checked_sub(1)? as usize)?;
+        let place = format!("{}:{}", path.display(), finding.line);
+        text.contains(&declared)
+            .then(|| (place, code.trim().to_owned()))
+    })
+}
+
+/// The hand-written PTX of the repository: `kernels/src/OP/X.ptx`.
+fn texts() -> impl Iterator<Item = (PathBuf, String)> {
+    let entries = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten();
+    let ops = files::find("kernels/src").into_iter().flat_map(entries);
+    let all = ops
+        .map(|op| op.path())
+        .filter(|path| path.is_dir())
+        .flat_map(entries);
+    let is_ptx = |path: &PathBuf| path.extension().is_some_and(|name| name == "ptx");
+    all.map(|file| file.path())
+        .filter(is_ptx)
+        .filter_map(|path| {
+            let text = data::read_text_file(&path, MOST_BYTES).ok()?;
+            Some((path, text))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use simt::{Class, Thread};
+
+    use super::*;
+
+    fn finding(line: u32, source: Option<(String, u32)>) -> Finding {
+        Finding {
+            class: Class::Race,
+            line,
+            source,
+            called: None,
+            form: "ld.shared.f32".into(),
+            thread: Thread {
+                block: [0; 3],
+                thread: [7, 0, 0],
+                flat: [true; 2],
+            },
+            what: "no barrier".into(),
+            count: 1,
+        }
+    }
+
+    #[test]
+    fn a_finding_in_hand_written_ptx_names_its_file() {
+        let kernel = "rms_norm_f32_level3";
+        let text =
+            fs::read_to_string(files::find("kernels/src/rms_norm/level3.ptx").unwrap()).unwrap();
+        let line = text
+            .lines()
+            .position(|line| line.contains("bar.sync"))
+            .unwrap();
+        let (place, code) = of(kernel, &finding(line as u32 + 1, None)).unwrap();
+        let expected = format!("kernels/src/rms_norm/level3.ptx:{}", line + 1);
+        assert!(place.ends_with(&expected), "{place}");
+        assert!(code.contains("bar.sync"), "{code}");
+    }
+
+    #[test]
+    fn others_have_none() {
+        let of_cuda = finding(3, Some(("level4.cu".into(), 3)));
+        assert_eq!(of("rms_norm_f32_level3", &of_cuda), None);
+        assert_eq!(of("rms_norm_f32_level99", &finding(3, None)), None);
+        assert_eq!(of("rms_norm_f32_level3", &finding(1 << 20, None)), None);
+    }
+}
