@@ -148,4 +148,23 @@ mod tests {
         ];
         assert_eq!(counts, expected);
     }
+
+    #[test]
+    fn a_finding_of_hand_written_ptx_has_its_file_and_others_their_kernel() {
+        let reports = [
+            report("rms_norm_f32_level3", 1, Class::Race),
+            report("mine", 9, Class::Race),
+        ];
+        let listed = listed(&findings(&reports));
+        let lines: Vec<&str> = listed.lines().collect();
+        let [first, second] = lines[..] else {
+            panic!("{listed}")
+        };
+        let place = "kernels/src/rms_norm/level3.ptx:1: race: thread 7 of block 0: 4 bytes behind y (2 such faults in all) | //";
+        assert!(first.contains(place), "{first}");
+        assert!(
+            second.starts_with("mine: line 9: `st.global.f32`: "),
+            "{second}"
+        );
+    }
 }

@@ -57,7 +57,7 @@ impl<'a> Lowering<'a> {
     fn target(&self, operand: &Operand) -> Result<u32> {
         match self.binding(operand) {
             Some(Binding::Label(label)) => Ok(label),
-            _ => Err(self.wrong("a label", &text(operand))),
+            _ => Err(self.wrong("a label of this kernel", &text(operand))),
         }
     }
 }

@@ -125,7 +125,8 @@ pub fn start(exercises: &[Exercise], place: &Place, name: Option<&str>) -> Resul
     introduce(exercise, &learner);
     left_out(&skipped, place);
     let how = if can_check(exercise) {
-        format!("Check it with `{} check`, or `watch`", place.command())
+        let command = place.command();
+        format!("Check it with `{command} check`, or after each save with `{command} watch`")
     } else {
         cannot_check(exercise)
     };

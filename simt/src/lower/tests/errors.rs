@@ -14,7 +14,7 @@ fn undeclared_names() {
     );
     assert_eq!(
         error("bra nowhere;"),
-        "line 5: expected a label, found `nowhere`"
+        "line 5: expected a label of this kernel, found `nowhere`"
     );
     assert_eq!(
         error("@%q ret;"),
