@@ -30,10 +30,55 @@ const KERNELS: &str = "CUDA that NVRTC compiles";
 const NO_HOST: &str =
     "NVRTC takes only kernels; put host code between `#ifndef __CUDACC_RTC__` and `#endif`";
 
+/// Parts of a text that seems to have host code.
+const HOST: [&str; 6] = [
+    "<iostream>",
+    "<stdio.h>",
+    "<cstdio>",
+    "<vector>",
+    "<<<",
+    "main(",
+];
+
 /// Advice for a header that is not found.
-const NO_HEADER: &str = "headers come from the folder of the file, from `kernels/src`, and from a CUDA toolkit if one is \
-                         installed; `common/vector.cuh` in `kernels/src` has a type `bf16` with `widen` and `store`, and \
-                         `asm volatile` writes what other headers wrap, such as `cp.async`";
+const NO_HEADER: &str = "headers come from the folder of the file, from `kernels/src`, and from CUDA: for those of CUDA, set \
+                         CUDA_HOME to a toolkit, or `pip install nvidia-cuda-runtime nvidia-cuda-crt nvidia-cuda-cccl` in the \
+                         Python environment that has NVRTC";
+
+/// More advice for headers whose names have a part.
+const INSTEAD: [(&str, &str); 3] = [
+    (
+        "bf16",
+        "`common/vector.cuh` in `kernels/src` has a type `bf16` with `widen` and `store`",
+    ),
+    (
+        "pipeline",
+        "`asm volatile` writes `cp.async` without a header",
+    ),
+    ("mma", "`asm volatile` writes `mma.sync` without a header"),
+];
+
+/// Advice for integers of a fixed width, which no CUDA package defines under their usual header.
+const NO_STDINT: &str = "NVRTC has no `<cstdint>` or `<stdint.h>`: write `unsigned char`, `int`, `unsigned`, `long long` or \
+                         `unsigned long long`, or include `<cuda/std/cstdint>` of a CUDA toolkit (or of `pip install \
+                         nvidia-cuda-cccl` in the Python environment that has NVRTC)";
+
+/// Headers that define [`INTEGERS`] elsewhere.
+const STDINT: [&str; 3] = ["cstdint", "stdint.h", "inttypes.h"];
+
+/// Integers of a fixed width.
+const INTEGERS: [&str; 10] = [
+    "int8_t",
+    "int16_t",
+    "int32_t",
+    "int64_t",
+    "intptr_t",
+    "uint8_t",
+    "uint16_t",
+    "uint32_t",
+    "uint64_t",
+    "uintptr_t",
+];
 
 /// Version suffixes that the loader may know, the newest first.
 const VERSIONS: &[&str] = if cfg!(windows) {
@@ -43,7 +88,7 @@ const VERSIONS: &[&str] = if cfg!(windows) {
 };
 
 /// Compiles the CUDA text of `path` to PTX, for the virtual architecture `arch` (`compute_75`), with line
-/// numbers. Headers come from the file's folder, from `kernels/src` and from the toolkit.
+/// numbers. Headers come from the file's folder, from `kernels/src` and from the toolkit or the wheel.
 ///
 /// # Errors
 /// There is no compiler, or it refuses the text; the latter is `FILE:LINE: …`, NVRTC's first error.
@@ -53,9 +98,7 @@ pub fn compile(path: &Path, text: &str, arch: &str) -> Result<String, BadInput> 
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     let mut folders = vec![folder.unwrap_or(Path::new(".")).to_path_buf()];
     folders.extend(files::find("kernels/src"));
-    // Cooperative groups need the C++ library, which CUDA 13 has in a separate folder.
-    let of_toolkit = |root: PathBuf| ["include", "include/cccl"].map(|folder| root.join(folder));
-    folders.extend(root.map(of_toolkit).into_iter().flatten());
+    folders.extend(root.iter().flat_map(|root| toolkit::includes(root)));
     let arch = format!("--gpu-architecture={arch}");
     let options = [
         &arch,
@@ -194,22 +237,32 @@ fn refused(path: &Path, text: &str, error: &CompileError) -> BadInput {
         let found = first.map_or_else(|| nvrtc.to_string(), str::to_owned);
         return BadInput::new(path.display(), KERNELS, found);
     };
+    let parts = std::iter::once(what).chain(advice(what, text));
+    BadInput::new(place, "", parts.collect::<Vec<_>>().join("; "))
+}
+
+/// Returns advice on the compiler's error `what` in `text`.
+fn advice(what: &str, text: &str) -> Vec<&'static str> {
+    // Such as `cannot open source file "a.h"` and `identifier "uint32_t" is undefined`.
+    let name = what.split('"').nth(1).unwrap_or_default();
     let is_header = what.starts_with("cannot open source file");
-    let of_host = [
-        "<iostream>",
-        "<stdio.h>",
-        "<cstdio>",
-        "<vector>",
-        "<<<",
-        "main(",
-    ];
-    let advice = if of_host.iter().any(|part| text.contains(part)) {
-        Some(NO_HOST)
+    let needs_stdint = if is_header {
+        STDINT.contains(&name)
     } else {
-        is_header.then_some(NO_HEADER)
+        what.ends_with("is undefined") && INTEGERS.contains(&name)
     };
-    let advice = advice.map_or(String::new(), |advice| format!("; {advice}"));
-    BadInput::new(place, "", what.to_owned() + &advice)
+    if needs_stdint {
+        return vec![NO_STDINT];
+    }
+    if HOST.iter().any(|part| text.contains(part)) {
+        return vec![NO_HOST];
+    }
+    if !is_header {
+        return vec![];
+    }
+    let instead = INSTEAD.iter().filter(|(part, _)| name.contains(part));
+    let instead = instead.map(|(_, advice)| *advice);
+    [NO_HEADER].into_iter().chain(instead).collect()
 }
 
 /// Splits `FILE(7): error: WHAT` into `FILE:7` and `WHAT`.
@@ -221,8 +274,8 @@ fn placed(line: &str) -> Option<(String, &str)> {
     Some((format!("{file}:{number}"), what))
 }
 
-/// Loads the library for the rest of the process; returns its toolkit, if known. The error says where it was
-/// looked for.
+/// Loads the library for the rest of the process; returns its toolkit or its wheel, if known. The error says
+/// where it was looked for.
 fn load() -> Result<Option<PathBuf>, String> {
     if let Some((variable, root)) = toolkit::named() {
         return if open_in(&root) {
@@ -238,10 +291,17 @@ fn load() -> Result<Option<PathBuf>, String> {
     }
     let is_there = |version: &&str| open(Path::new(&file_name("nvrtc", version, OS)));
     if VERSIONS.iter().any(is_there) {
-        Ok(None)
+        Ok(loaded_wheel())
     } else {
         Err("CUDA_HOME is not set, and there is none on the library path".into())
     }
+}
+
+/// The wheel of the library that this process has loaded, where the system lists what is loaded.
+fn loaded_wheel() -> Option<PathBuf> {
+    let maps = std::fs::read("/proc/self/maps").ok()?;
+    let library = toolkit::mapped(&String::from_utf8_lossy(&maps), &file_name("nvrtc", "", OS))?;
+    toolkit::wheel(&library)
 }
 
 /// Whether the toolkit in `root` has the library. Its built-in functions are a separate library that it loads
@@ -282,5 +342,39 @@ mod tests {
         let expected = "a.cu:1 | cannot open source file \"b.h\"";
         assert_eq!(place(error).as_deref(), Some(expected));
         assert_eq!(place("nvrtc: error: invalid value"), None);
+    }
+
+    #[test]
+    fn a_missing_header_has_advice_of_its_own() {
+        let kernel = "__global__ void k() {}";
+        let header = |name: &str| {
+            let what = format!("cannot open source file \"{name}\"");
+            advice(&what, kernel)
+        };
+        assert_eq!(header("cuda_fp16.h"), [NO_HEADER]);
+        assert!(NO_HEADER.contains("CUDA_HOME") && NO_HEADER.contains("nvidia-cuda-runtime"));
+        assert!(!NO_HEADER.contains("vector.cuh"));
+        let [bf16, pipeline, mma] = INSTEAD.map(|(_, advice)| advice);
+        assert_eq!(header("cuda_bf16.h"), [NO_HEADER, bf16]);
+        assert_eq!(header("cuda/pipeline"), [NO_HEADER, pipeline]);
+        assert_eq!(header("crt/mma.h"), [NO_HEADER, mma]);
+        for name in ["cstdint", "stdint.h"] {
+            assert_eq!(header(name), [NO_STDINT], "{name}");
+        }
+    }
+
+    #[test]
+    fn an_undefined_name_may_have_advice() {
+        let undefined = |name: &str, text| {
+            let what = format!("identifier \"{name}\" is undefined");
+            advice(&what, text)
+        };
+        let host = "int main() {}";
+        for name in ["uint32_t", "int32_t", "uint8_t", "uint64_t", "uintptr_t"] {
+            assert_eq!(undefined(name, ""), [NO_STDINT], "{name}");
+            assert_eq!(undefined(name, host), [NO_STDINT], "{name}");
+        }
+        assert_eq!(undefined("printg", host), [NO_HOST]);
+        assert!(undefined("fmaxg", "").is_empty());
     }
 }

@@ -33,6 +33,42 @@ pub fn libraries(root: &Path, prefix: &str) -> Vec<PathBuf> {
     folders.iter().flat_map(of).collect()
 }
 
+/// Folders with headers of the toolkit, or of the wheel, in `root`.
+pub fn includes(root: &Path) -> Vec<PathBuf> {
+    // Cooperative groups need the C++ library, which CUDA 13 has in a separate folder.
+    let mut folders = ["include", "include/cccl"]
+        .map(|name| root.join(name))
+        .to_vec();
+    if root.file_name() == Some("cuda_nvrtc".as_ref()) {
+        // Wheels of CUDA 12 have a folder each.
+        let others = ["cuda_runtime", "cuda_nvcc", "cuda_cccl"];
+        folders.extend(others.map(|name| root.with_file_name(name).join("include")));
+    }
+    folders.retain(|folder| folder.is_dir());
+    folders
+}
+
+/// Returns the folder of the wheel that has a library: `nvidia/cu13` for `nvidia/cu13/lib/libnvrtc.so.13`. `None`
+/// for a library elsewhere: next to one of the system are the system's own headers, which are not for GPUs.
+pub fn wheel(library: &Path) -> Option<PathBuf> {
+    let root = library.parent()?.parent()?;
+    let is_wheel = root.parent()?.file_name()? == "nvidia";
+    is_wheel.then(|| root.to_path_buf())
+}
+
+/// Returns the first file of `/proc/self/maps` whose name begins with `prefix`.
+pub fn mapped(maps: &str, prefix: &str) -> Option<PathBuf> {
+    // The path is the last column, and no other one has a slash.
+    let mut paths = maps
+        .lines()
+        .filter_map(|line| Some(Path::new(&line[line.find('/')?..])));
+    let begins = |path: &&Path| {
+        let name = path.file_name().unwrap_or_default();
+        name.to_string_lossy().starts_with(prefix)
+    };
+    paths.find(begins).map(Path::to_path_buf)
+}
+
 /// Returns the file name of a library's version on an operating system: `libcublas.so.13` or
 /// `cublas64_13.dll`. Without a version, the common prefix.
 pub fn file_name(library: &str, version: &str, os: &str) -> String {
@@ -58,7 +94,46 @@ pub fn versions(folder: &Path, prefix: &str) -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use super::file_name;
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
+    use super::{file_name, includes, mapped, wheel};
+
+    #[test]
+    fn headers_next_to_a_wheel_are_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let nvidia = folder.path().join("site-packages/nvidia");
+        let make = |name: &str| {
+            let path = nvidia.join(name);
+            fs::create_dir_all(&path).unwrap();
+            path
+        };
+        let found = |library: &str| includes(&wheel(&nvidia.join(library)).unwrap());
+        let none: [PathBuf; 0] = [];
+        assert_eq!(found("cu13/lib/libnvrtc.so.13"), none);
+        let headers = [make("cu13/include"), make("cu13/include/cccl")];
+        assert_eq!(found("cu13/lib/libnvrtc.so.13"), headers);
+        let headers = [make("cuda_runtime/include"), make("cuda_cccl/include")];
+        assert_eq!(found("cuda_nvrtc/lib/libnvrtc.so.12"), headers);
+        // Those of CUDA 12 do not fit CUDA 13.
+        assert_eq!(found("cu13/lib/libnvrtc.so.13").len(), 2);
+        let of_system = Path::new("/usr/lib/libnvrtc.so.12");
+        assert_eq!(wheel(of_system), None);
+    }
+
+    #[test]
+    fn a_loaded_library_has_its_path() {
+        let maps = "\
+55d0e0000000-55d0e0001000 r--p 00000000 08:01 11         /home/a b/libnvrtc.so.d/workbook
+55d0e0001000-55d0e0002000 rw-p 00000000 00:00 0          [heap]
+7f0000000000-7f0000001000 r--p 00000000 08:01 12         /a b/nvidia/cu13/lib/libnvrtc-builtins.so.13.0
+7f0000001000-7f0000002000 r--p 00000000 08:01 13         /a b/nvidia/cu13/lib/libnvrtc.so.13
+7f0000002000-7f0000003000 rw-p 00000000 00:00 0
+";
+        let path = Path::new("/a b/nvidia/cu13/lib/libnvrtc.so.13");
+        assert_eq!(mapped(maps, "libnvrtc.so").as_deref(), Some(path));
+        assert_eq!(mapped(maps, "libcublas.so"), None);
+    }
 
     #[test]
     fn libraries_have_the_names_of_their_system() {

@@ -145,6 +145,11 @@ fn pictures(
             .map(pair)
             .collect::<anyhow::Result<Vec<_>>>()?;
         output.write(&attention::png(&attention::sheet(&pairs))?)?;
+        let path = output.path().display().to_string();
+        data::say(format_args!(
+            "wrote the attention to {}",
+            data::plain_line(&path)
+        ))?;
     }
     let level = args.run.label(level);
     data::note(format_args!("{level}, {}", loaded.name));

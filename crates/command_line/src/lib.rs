@@ -17,14 +17,38 @@ pub fn mistake(error: &Error) -> String {
     format!("{bad} ({}see `--help`)", similar.unwrap_or_default())
 }
 
-/// Adds to an error about missing options the option that requires them; [`mistake`] then names it. clap's error has only the
-/// missing ones. `command` is the whole program.
+/// Adds to an error about missing options the option that requires them, and to one about an option after an extra `--` that
+/// it follows one; [`mistake`] then says so. clap's error has neither. `command` is the whole program.
 pub fn with_requirer(mut error: Error, command: &Command) -> Error {
     if let Some((requirer, missing)) = requirer(&error, command) {
         error.insert(ContextKind::PriorArg, ContextValue::String(requirer));
         error.insert(ContextKind::InvalidArg, ContextValue::Strings(missing));
     }
+    if follows_dashes(&error, command) {
+        error.insert(ContextKind::TrailingArg, ContextValue::Bool(true));
+    }
     error
+}
+
+/// Whether clap does not know an option that the command has: after `--`, all are arguments.
+fn follows_dashes(error: &Error, command: &Command) -> bool {
+    let is_known = || {
+        let arg = text(error, ContextKind::InvalidArg)?.strip_prefix("--")?;
+        let option = arg.split('=').next();
+        let usage = usage(error)?;
+        let words: Vec<&str> = usage.split_whitespace().collect();
+        let mut args = named(&words, command).get_arguments();
+        Some(args.any(|arg| arg.get_long() == option))
+    };
+    error.kind() == ErrorKind::UnknownArgument && is_known() == Some(true)
+}
+
+/// The subcommand of `command` that these words of a usage name.
+fn named<'c>(words: &[&str], mut command: &'c Command) -> &'c Command {
+    for word in words {
+        command = command.find_subcommand(word).unwrap_or(command);
+    }
+    command
 }
 
 /// The given option that requires a missing one, and all missing ones that it requires. `None` if something is missing that
@@ -33,10 +57,7 @@ fn requirer(error: &Error, command: &Command) -> Option<(String, Vec<String>)> {
     let missing = missing(error)?;
     let usage = usage(error)?;
     let words: Vec<&str> = usage.split_whitespace().collect();
-    let mut command = command;
-    for word in &words {
-        command = command.find_subcommand(word).unwrap_or(command);
-    }
+    let command = named(&words, command);
     let given = command.get_arguments().filter_map(|arg| {
         let option = format!("--{}", arg.get_long()?);
         // The usage has the given options and the missing ones.
@@ -100,6 +121,10 @@ fn bad_input(error: &Error) -> Option<BadInput> {
         }
         ErrorKind::ValueValidation => BadInput::new(name?, expected(error), found(value?)),
         ErrorKind::TooManyValues => BadInput::new(name?, "no value", found(value?)),
+        ErrorKind::UnknownArgument if error.get(ContextKind::TrailingArg).is_some() => {
+            let found = format!("{} after one", found(arg?));
+            BadInput::new(command(error)?, "no `--` before its options", found)
+        }
         ErrorKind::UnknownArgument => {
             let expected = if arg?.starts_with('-') {
                 "one of its options"

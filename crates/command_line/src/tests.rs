@@ -185,6 +185,21 @@ fn a_misspelt_name_is_answered_with_a_similar_one() {
 }
 
 #[test]
+fn an_option_after_two_dashes_is_told_so() {
+    for (args, option) in [
+        ("lm -- --trace", "--trace"),
+        ("lm --trace -- --prompt=a", "--prompt=a"),
+    ] {
+        let line = format!(
+            "lm: expected no `--` before its options, found {option} after one (see `--help`)"
+        );
+        assert_eq!(of(args), line, "{args}");
+    }
+    let unknown = "lm: expected one of its options, found --zzz (see `--help`)";
+    assert_eq!(of("lm -- --zzz"), unknown);
+}
+
+#[test]
 fn a_missing_argument_is_named_with_its_command() {
     for (args, line) in [
         ("explain", "explain: expected OP, found none"),

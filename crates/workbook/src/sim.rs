@@ -22,9 +22,6 @@ pub use args::SimArgs;
 use outputs::Outputs;
 use text::{Text, bad_input};
 
-/// Columns of the tables where the output is no terminal.
-const COLUMNS: usize = 100;
-
 /// Targets that CUDA is compiled for by default, one after the other.
 const TARGETS: [&str; 3] = ["sm_75", "sm_80", "sm_90a"];
 
@@ -93,9 +90,8 @@ pub fn run(args: &SimArgs) -> Result<bool> {
     drop(simulating);
     args.in_time(&options)?;
     let wrote = outputs.write(&report, &kernel, &operands, options.trace, &text.ptx)?;
-    let width = Term::stdout()
-        .size_checked()
-        .map_or(COLUMNS, |(_, columns)| columns.into());
+    let size = Term::stdout().size_checked();
+    let width = size.map(|(_, columns)| columns.into());
     let shown = show::all(&report, &text, args.costs(), &(left + &wrote), width);
     // Escapes in the kernel's output and in its names must not act on a terminal.
     data::print!("{}", data::plain(&shown));

@@ -55,6 +55,8 @@ struct Reader<'a> {
     open: Vec<(char, usize)>,
     /// The end of the last statement, or what stands in its place.
     last: char,
+    /// Its line.
+    last_line: usize,
     /// Whether nothing but blanks and comments has been read of a line.
     begins: bool,
 }
@@ -67,6 +69,7 @@ fn read(text: &str, language: Language, names: &[&str]) -> Result<(), Problem> {
         line: 0,
         open: vec![],
         last: ';',
+        last_line: 0,
         begins: true,
     };
     while let Some((at, c)) = reader.chars.next() {
@@ -131,6 +134,11 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    /// Remembers the last character of code so far.
+    fn ends_with(&mut self, c: char) {
+        (self.last, self.last_line, self.begins) = (c, self.line, false);
+    }
+
     fn mark(&mut self, c: char) -> Result<(), Problem> {
         let opening = match c {
             '(' | '[' | '{' => {
@@ -145,7 +153,7 @@ impl<'a> Reader<'a> {
         if opening.is_some() && self.open.pop().map(|(open, _)| open) != opening {
             return self.problem(format!("`{c}`, which closes what the region does not open"));
         }
-        (self.last, self.begins) = (c, false);
+        self.ends_with(c);
         Ok(())
     }
 
@@ -162,7 +170,7 @@ impl<'a> Reader<'a> {
             Some(end) => self.pass(end + 1),
             None => return self.problem("a text that is closed elsewhere"),
         }
-        (self.last, self.begins) = (quote, false);
+        self.ends_with(quote);
         Ok(())
     }
 
@@ -184,7 +192,7 @@ impl<'a> Reader<'a> {
             return self.problem("a raw string");
         }
         self.pass(at + end);
-        (self.last, self.begins) = ('a', false);
+        self.ends_with('a');
         Ok(())
     }
 
@@ -194,8 +202,10 @@ impl<'a> Reader<'a> {
         if label || matches!(self.last, ';' | '{' | '}') {
             return Ok(());
         }
-        let (line, what) = (self.line, "a last statement without its end");
-        Err((line, what.into()))
+        let line = self.text.lines().nth(self.last_line).unwrap_or_default();
+        let code = code(line, self.language).trim();
+        let what = format!("a last statement without its end: no `;` after `{code}`");
+        Err((self.last_line, what))
     }
 
     /// Reads a directive of the preprocessor after its `#`.
@@ -321,6 +331,19 @@ mod tests {
             assert!(line_of(region, Language::Cuda).is_some(), "{region}");
         }
         assert_eq!(line_of("f();\n\n{ /* } */", Language::Cuda), Some(7));
+    }
+
+    #[test]
+    fn a_last_line_without_its_semicolon_is_named() {
+        for (region, language) in [
+            ("f();\n  x = y // a\n\n// a", Language::Cuda),
+            ("ret;\n  x = y\n// a", Language::Ptx),
+        ] {
+            let text = format!("// REGION: one\n{region}\n// END\ng();\n");
+            let (line, what) = refused(&text, language).expect("a region without its end");
+            assert_eq!(line, 3, "{what}");
+            assert!(what.ends_with("its end: no `;` after `x = y`"), "{what}");
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::sim::text::Text;
 const READ: &str = "kernels/counters/h200.json";
 
 /// Names in an error.
-const NAMED: usize = 4;
+const NAMED: usize = 8;
 
 /// A kernel; what is not known has to be an option.
 #[derive(Debug, Default, PartialEq)]
@@ -202,7 +202,9 @@ mod tests {
     #[test]
     fn a_long_list_of_names_ends_with_a_number() {
         assert_eq!(some_of(["a", "b"].into_iter()), "a, b");
-        let names = ["a", "b", "c", "d", "e", "f"];
-        assert_eq!(some_of(names.into_iter()), "a, b, c, d and 2 more");
+        let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
+        let eight = "a, b, c, d, e, f, g, h";
+        assert_eq!(some_of(names[..8].iter().copied()), eight);
+        assert_eq!(some_of(names.into_iter()), format!("{eight} and 2 more"));
     }
 }

@@ -18,9 +18,9 @@ pub enum Costs {
     Lines,
 }
 
-/// The launch, what it printed, what it cost, what it `left` in the buffers, and what is wrong with it; tables in `width`
-/// columns.
-pub fn all(report: &Report, text: &Text, costs: Costs, left: &str, width: usize) -> String {
+/// The launch, what it printed, what it cost, what it `left` in the buffers, and what is wrong with it; tables in the `width`
+/// of the terminal, if the output is one.
+pub fn all(report: &Report, text: &Text, costs: Costs, left: &str, width: Option<usize>) -> String {
     let mut out = String::new();
     if costs != Costs::Nothing {
         let size = |[x, y, z]: [u32; 3]| format!("{x} × {y} × {z}");
@@ -129,9 +129,12 @@ const LEGEND: &str =
 /// Columns that are left for the text of a line where all others are shown.
 const LEAST_CODE: usize = 24;
 
-/// The costs of each line of the source, or of the PTX where that names none, in `width` columns: without the columns
-/// that are empty, and without the least important ones where there is no room.
-fn by_line(report: &Report, text: &Text, width: usize) -> String {
+/// Width of a table where the output is no terminal, unless it has to be wider.
+const WIDTH: usize = 100;
+
+/// The costs of each line of the source, or of the PTX where that names none: without the columns that are empty, and
+/// without the least important ones where the `width` of a terminal has no room.
+fn by_line(report: &Report, text: &Text, width: Option<usize>) -> String {
     let mut lines: BTreeMap<(Option<(String, u32)>, u32), Counts> = BTreeMap::new();
     for line in &report.lines {
         let number = if line.source.is_some() { 0 } else { line.line };
@@ -196,12 +199,17 @@ fn by_line(report: &Report, text: &Text, width: usize) -> String {
         |columns: &[usize]| -> usize { columns.iter().map(|&c| longest(c).unwrap_or(0) + 2).sum() };
     let mut hidden = vec![];
     for (column, title) in [(3, "divergent"), (4, "FLOPs"), (2, "lanes"), (1, "warps")] {
-        if taken(&columns) + LEAST_CODE + 2 > width && columns.contains(&column) {
+        let fits = width.is_none_or(|width| taken(&columns) + LEAST_CODE + 2 <= width);
+        if !fits && columns.contains(&column) {
             columns.retain(|&c| c != column);
             hidden.push(title);
         }
     }
-    let room = width.saturating_sub(taken(&columns) + 2);
+    let taken = taken(&columns) + 2;
+    let room = match width {
+        Some(width) => width.saturating_sub(taken),
+        None => WIDTH.saturating_sub(taken).max(LEAST_CODE),
+    };
     let codes = std::iter::once("").chain(places.iter().map(|(_, code)| code.as_str()));
     let table: Vec<Vec<String>> = rows
         .iter()
@@ -261,6 +269,9 @@ mod tests {
 
     use super::*;
 
+    /// A cost that takes many columns.
+    const LARGE: u64 = 1_000_000_000_000_000;
+
     /// All rows fit the width; where there is little of it, columns go before the code, and the table says which.
     #[test]
     fn a_table_fits_its_width() -> anyhow::Result<()> {
@@ -272,7 +283,7 @@ mod tests {
                 .parse()?;
         let mut operands = case.operands(0, "".as_ref())?;
         let kernel = case.kernel(&Module::parse(&text.ptx)?)?;
-        let report = kernel.launch(
+        let mut report = kernel.launch(
             operands.dim,
             &mut operands.buffers,
             &operands.args,
@@ -283,7 +294,7 @@ mod tests {
             (70, "no room for: FLOPs"),
             (50, "FLOPs, lanes, warps"),
         ] {
-            let table = by_line(&report, &text, width);
+            let table = by_line(&report, &text, Some(width));
             let rows = table
                 .lines()
                 .skip(1)
@@ -299,6 +310,24 @@ mod tests {
                 "no line reads shared memory: {table}"
             );
         }
+        // Without a terminal, a table takes the columns that it needs.
+        assert_eq!(
+            by_line(&report, &text, None),
+            by_line(&report, &text, Some(WIDTH))
+        );
+        for line in &mut report.lines {
+            let counts = &mut line.counts;
+            (counts.shared_load_requests, counts.shared_store_requests) = (1, 1);
+            (counts.shared_load_ideal, counts.shared_store_ideal) = (LARGE, LARGE);
+            (
+                counts.shared_load_wavefronts,
+                counts.shared_store_wavefronts,
+            ) = (LARGE, LARGE);
+        }
+        assert!(by_line(&report, &text, Some(WIDTH)).contains("no room for: "));
+        let table = by_line(&report, &text, None);
+        assert!(!table.contains("no room"), "{table}");
+        assert!(table.contains("FLOPs"), "{table}");
         Ok(())
     }
 }

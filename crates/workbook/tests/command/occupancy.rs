@@ -82,7 +82,10 @@ fn numbers_that_no_launch_has() {
 #[test]
 fn kernels_that_are_not_there() {
     run(&["occupancy", "nothing"]).refused(&["such as rms_norm_f32_level4", "\"nothing\""]);
-    run(&["occupancy", "rms_norm_f32"]).refused(&["one of rms_norm_f32_level3, "]);
+    run(&["occupancy", "rms_norm"]).refused(&[
+        "one of rms_norm_bf16_level3, ",
+        ", rms_norm_f32_level4, rms_norm_f32_level4_fallback, found",
+    ]);
     run(&["occupancy", "nothing.ptx"]).unreadable("nothing.ptx");
     let entry = ["occupancy", "rms_norm_f32_level4", "--entry", "x"];
     run(&entry).refused(&["a .ptx or .cu file for --entry"]);

@@ -63,7 +63,9 @@ fn attention_is_painted() {
     let sample = root().join("crates/cli/pictures/heart.png");
     let out = fixture.path("attention.png");
     let args = ["--image", sample.to_str().unwrap(), "--attention", &out];
-    fixture.run(&args).fine();
+    let run = fixture.run(&args);
+    let wrote = format!("\nwrote the attention to {out}\n");
+    assert!(run.fine().ends_with(&wrote), "{}", run.stdout);
     let painted = image::open(&out).unwrap();
     let (width, height) = painted.dimensions();
     assert!(width > 500 && height > 250, "{width} × {height}");

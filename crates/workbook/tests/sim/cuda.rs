@@ -126,7 +126,12 @@ fn messages_of_the_compiler_are_passed_on() {
     let header = |name: &str| sim(&folder, &format!("#include \"{name}\"\n{KERNEL}"));
     let run = header("none.h").unwrap();
     let expected = "scale.cu:1: cannot open source file \"none.h\"; headers come from ";
-    run.refused(&[expected, "`common/vector.cuh`"]);
+    run.refused(&[expected, "CUDA_HOME", "`pip install nvidia-cuda-runtime "]);
+    let run = header("my_bf16.h").unwrap();
+    run.refused(&["\"my_bf16.h\"; headers come from ", "`common/vector.cuh`"]);
+    let run = sim(&folder, &KERNEL.replace("int i", "uint32_t i")).unwrap();
+    let expected = "scale.cu:2: identifier \"uint32_t\" is undefined; NVRTC has no `<cstdint>`";
+    run.refused(&[expected, "`unsigned long long`"]);
     let run = sim(&folder, &format!("{KERNEL}int main() {{ return x; }}\n")).unwrap();
     run.refused(&[
         "scale.cu:5: ",
