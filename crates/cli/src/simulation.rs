@@ -37,8 +37,13 @@ pub fn simulated(
     let (ended, reports) = launch::simulated(Options::default(), program);
     let findings = findings(&reports);
     if let Err(error) = ended {
-        // A kernel that is wrong may be the reason, such as one whose logits are NaN.
-        data::print!("{}", listed(&findings));
+        if !findings.is_empty() {
+            let count = data::counted(findings.len(), "finding");
+            data::println!(
+                "{}{count}, and then an error, which they may have caused",
+                listed(&findings)
+            );
+        }
         return Err(error);
     }
     let costs = Cost::by_kernel(&reports);

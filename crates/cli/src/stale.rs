@@ -1,5 +1,6 @@
 //! CUDA files that were changed after their PTX was made: programs run the PTX.
 
+use std::cmp::Reverse;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -22,17 +23,17 @@ pub(crate) fn note_newer_sources() {
 fn text(newer: &[PathBuf]) -> Option<String> {
     let (first, others) = newer.split_first()?;
     let first = first.display();
-    let others = match others.len() {
-        0 => String::new(),
-        n => format!(" (and {n} more)"),
+    let are_newer = match others.len() {
+        0 => "is newer than its PTX".to_owned(),
+        n => format!("and {n} more are newer than their PTX"),
     };
     Some(format!(
-        "{first}{others} is newer than its PTX, which ran; if the code has changed, `scripts/ptx.sh {first}` makes the PTX again"
+        "{first} {are_newer}, which ran; if the code has changed, `scripts/ptx.sh {first}` makes the PTX again"
     ))
 }
 
 /// The CUDA files below `src` in `kernels` that are newer than their PTX in `generated`: a header than all PTX of its folder, or
-/// than all PTX where its folder has none, such as `common`.
+/// than all PTX where its folder has none, such as `common`. The one that was changed last comes first.
 fn newer(kernels: &Path) -> Vec<PathBuf> {
     let (sources, generated) = (kernels.join("src"), kernels.join("generated"));
     let all = below(&generated, &["ptx"]);
@@ -46,7 +47,7 @@ fn newer(kernels: &Path) -> Vec<PathBuf> {
         made.zip(changed(source))
             .is_some_and(|(made, changed)| changed > made + CHECKOUT)
     });
-    newer.sort();
+    newer.sort_by_key(|source| Reverse(changed(source)));
     newer
 }
 
@@ -123,11 +124,11 @@ mod tests {
 
         write(kernels, "src/gelu/level4.cu", 12);
         write(kernels, "src/linear/level4/tile.cuh", 30);
-        write(kernels, "src/common/vector.cuh", 30);
+        write(kernels, "src/common/vector.cuh", 31);
         let expected = [
             "src/common/vector.cuh",
-            "src/gelu/level4.cu",
             "src/linear/level4/tile.cuh",
+            "src/gelu/level4.cu",
         ];
         assert_eq!(newer(kernels), expected.map(|name| kernels.join(name)));
     }
@@ -135,7 +136,10 @@ mod tests {
     #[test]
     fn the_note_says_what_to_run() {
         let note = text(&["a.cu".into(), "b.cu".into()]).unwrap();
-        assert!(note.starts_with("a.cu (and 1 more) is newer"), "{note}");
+        assert!(
+            note.starts_with("a.cu and 1 more are newer than their PTX, which ran"),
+            "{note}"
+        );
         assert!(note.contains("`scripts/ptx.sh a.cu`"), "{note}");
     }
 }

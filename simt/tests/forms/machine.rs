@@ -667,7 +667,7 @@ fn a_race_of_two_warps_is_reported_before_one_within_a_warp() {
     };
     let neighbours = last("add.u32 %k, %k, 2; setp.lt.u32 %p, %k, 4;");
     let expected = "thread 0 of block 0: reads byte 4 of out, which is written by thread 1 of block 0 in line 14: \
-                    no `bar.sync` orders them (nor";
+                    no `bar.sync` orders them (`bar.warp.sync` is enough";
     assert!(neighbours.contains(expected), "{neighbours}");
     assert!(
         neighbours.ends_with("(128 such faults in all)"),

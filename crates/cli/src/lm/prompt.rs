@@ -69,11 +69,15 @@ pub fn run(
     })?;
 
     put(marked(prompt, console::colors_enabled()))?;
-    let mut generation = start(sampling)?;
-    let count = stream_text(&mut generation, stream, &end, limit).inspect_err(|_| {
-        // An error has a line of its own; one of this `put` is no other.
-        let _ = put("\n".to_owned());
-    })?;
+    let (generation, count) = start(sampling)
+        .and_then(|mut generation| {
+            let count = stream_text(&mut generation, stream, &end, limit)?;
+            Ok((generation, count))
+        })
+        .inspect_err(|_| {
+            // An error has a line of its own; one of this `put` is no other.
+            let _ = put("\n".to_owned());
+        })?;
     if count == room && args.max_tokens.is_some_and(|wanted| wanted > count) {
         note(format_args!("the context of {context} tokens is full"));
     }

@@ -62,7 +62,7 @@ fn a_finding_says_the_words_of_cuda() {
         return;
     };
     assert_eq!(run.code, Some(1), "{}", run.stderr);
-    let expected = "no `__syncthreads()` orders them (nor `__syncwarp()`,";
+    let expected = "no `__syncthreads()` orders them (`__syncwarp()` is enough";
     assert!(run.stdout.contains(expected), "{}", run.stdout);
     assert!(!run.stdout.contains("PTX line"), "{}", run.stdout);
 }
