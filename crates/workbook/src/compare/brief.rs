@@ -147,8 +147,8 @@ fn table(results: &Results, named: &[(&str, &'static str)]) -> Option<(String, S
     let caption = format!(
         "Median time of one run of the model, by the CPU's clock, with random weights. *One token*: the next after about 250 others. \
          *G*: level {HIGHEST} as one CUDA graph, where that is faster; otherwise, kernels are launched one by one. *PyTorch*: version {} in the \
-         fastest mode tried ({}). {} In f32, PyTorch ran without [TF32](book/chapters/glossary.md#tf32), which rounds to fewer digits. Level \
-         {HIGHEST} may use three TF32 matmuls for one in f32: their sum is [about as accurate](book/chapters/dispatch.md#the-kernels). {} \
+         fastest mode tried ({}). {} In f32, PyTorch ran without [TF32](book/chapters/glossary.md#tf32), which keeps three decimal digits. \
+         Level {HIGHEST} may replace an f32 matmul by three in TF32, whose sum is [about as accurate](book/chapters/dispatch.md#the-kernels). {} \
          Measured {}. [All results, how to repeat them](benches/results/README.md).",
         pytorch(results, &rows).join(", "),
         autotuned(&workloads),
