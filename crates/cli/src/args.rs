@@ -270,6 +270,15 @@ pub fn whole<N: TryFrom<u64>>(text: &str) -> Result<N, String> {
     })
 }
 
+/// The long help of a program's options, on one line.
+#[cfg(test)]
+pub(crate) fn help_of<T: Args>() -> String {
+    let mut command = T::augment_args(clap::Command::new(""));
+    let help = command.render_long_help().to_string();
+    let words: Vec<&str> = help.split_whitespace().collect();
+    words.join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

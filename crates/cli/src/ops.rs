@@ -2,6 +2,7 @@
 
 use candle_core::Device;
 use data::BadInput;
+use kernels::launch::is_simulated;
 use kernels::without;
 use levels::{Level, Name, Selection};
 use models::Scores;
@@ -37,7 +38,9 @@ impl RunArgs {
             let expected = "level 5, whose ideas it leaves out";
             return Err(BadInput::new("--without", expected, level.label()).into());
         }
-        if request.device.is_cuda() && levels.iter().any(|level| *level >= 4) {
+        let runs_ptx = request.device.is_cuda() || is_simulated();
+        // Level 3's PTX is no file that a compiler has made.
+        if runs_ptx && levels.iter().any(|level| *level >= 4) {
             note_newer_sources();
         }
         without::set(&self.without);

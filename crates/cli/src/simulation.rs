@@ -11,7 +11,6 @@ use simt::{Finding, Options, Report, in_all};
 
 use crate::args::{ModelArgs, RunArgs};
 use crate::device::Choice;
-use crate::stale::note_newer_sources;
 use cost::{Cost, LEGEND};
 use roofline::Roofline;
 pub use roofline::h200;
@@ -48,13 +47,6 @@ pub fn simulated(
     }
     let costs = Cost::by_kernel(&reports);
     print(&costs, &findings);
-    // Level 3's PTX is no file that a compiler has made.
-    if reports
-        .iter()
-        .any(|report| !report.entry.ends_with("level3"))
-    {
-        note_newer_sources();
-    }
     if let Some(roofline) = roofline {
         roofline.write(&costs)?;
         data::println!("roofline  {}", roofline.path().display());

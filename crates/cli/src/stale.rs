@@ -1,7 +1,6 @@
 //! CUDA files that were changed after their PTX was made: programs run the PTX.
 
 use std::cmp::Reverse;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -36,8 +35,8 @@ fn text(newer: &[PathBuf]) -> Option<String> {
 /// than all PTX where its folder has none, such as `common`. The one that was changed last comes first.
 fn newer(kernels: &Path) -> Vec<PathBuf> {
     let (sources, generated) = (kernels.join("src"), kernels.join("generated"));
-    let all = below(&generated, &["ptx"]);
-    let mut newer = below(&sources, &["cu", "cuh"]);
+    let all = files::below(&generated, &["ptx"]);
+    let mut newer = files::below(&sources, &["cu", "cuh"]);
     newer.retain(|source| {
         let at = source
             .strip_prefix(&sources)
@@ -67,26 +66,6 @@ fn made_from(source: &Path, all: &[PathBuf]) -> Vec<PathBuf> {
     all.iter().filter(is_of).cloned().collect()
 }
 
-/// The files below a folder with one of these extensions.
-fn below(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let of = |path: PathBuf| {
-        if path.is_dir() {
-            below(&path, extensions)
-        } else {
-            vec![path]
-        }
-    };
-    let has_extension = |path: &PathBuf| {
-        let extension = path.extension().and_then(|name| name.to_str());
-        extension.is_some_and(|name| extensions.contains(&name))
-    };
-    entries
-        .flat_map(|entry| of(entry.path()))
-        .filter(has_extension)
-        .collect()
-}
-
 fn newest(paths: &[PathBuf]) -> Option<SystemTime> {
     paths.iter().filter_map(|path| changed(path)).max()
 }
@@ -97,7 +76,7 @@ fn changed(path: &Path) -> Option<SystemTime> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
+    use std::fs::{self, File};
 
     use super::*;
 

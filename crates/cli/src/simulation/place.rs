@@ -1,8 +1,5 @@
 //! The file and line of a finding in hand-written PTX, which names no source.
 
-use std::fs;
-use std::path::PathBuf;
-
 use simt::Finding;
 
 use crate::files;
@@ -17,33 +14,23 @@ pub fn of(kernel: &str, finding: &Finding) -> Option<(String, String)> {
         return None;
     }
     let declared = format!(".entry {kernel}(");
-    texts().find_map(|(path, text)| {
-        let code = text.lines().nth(finding.line.checked_sub(1)? as usize)?;
-        let place = format!("{}:{}", path.display(), finding.line);
-        text.contains(&declared)
-            .then(|| (place, code.trim().to_owned()))
-    })
-}
-
-/// The hand-written PTX of the repository: `kernels/src/OP/X.ptx`.
-fn texts() -> impl Iterator<Item = (PathBuf, String)> {
-    let entries = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten();
-    let ops = files::find("kernels/src").into_iter().flat_map(entries);
-    let all = ops
-        .map(|op| op.path())
-        .filter(|path| path.is_dir())
-        .flat_map(entries);
-    let is_ptx = |path: &PathBuf| path.extension().is_some_and(|name| name == "ptx");
-    all.map(|file| file.path())
-        .filter(is_ptx)
+    let folder = files::find("kernels/src").ok()?;
+    let mut texts = files::below(&folder, &["ptx"])
+        .into_iter()
         .filter_map(|path| {
             let text = data::read_text_file(&path, MOST_BYTES).ok()?;
             Some((path, text))
-        })
+        });
+    let (path, text) = texts.find(|(_, text)| text.contains(&declared))?;
+    let code = text.lines().nth(finding.line.checked_sub(1)? as usize)?;
+    let place = format!("{}:{}", path.display(), finding.line);
+    Some((place, code.trim().to_owned()))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use simt::{Class, Thread};
 
     use super::*;
