@@ -56,8 +56,8 @@ while read -r name path; do cp "$path" "$stage/bin/$name"; done <<<"$all"$'\n'"$
 strip "$stage"/bin/*
 
 # Files that they read. Tracked ones only: nothing of this machine travels.
-git ls-files benches/peers models/tiny crates/cli/pictures tests/goldens models/src/ops.rs 'levels/*/src/ops.rs' 'kernels/src/*.cu' 'kernels/src/*.cuh' \
-  'kernels/generated/*.ptx' README.md ARCHITECTURE.md Cargo.toml '*/Cargo.toml' |
+git ls-files benches/peers models/tiny crates/cli/pictures tests/goldens models/src/ops.rs 'levels/*/src/ops.rs' 'kernels/src/*' 'kernels/worklogs/*' \
+  'kernels/generated/*.ptx' 'kernels/generated/worklogs/*.json' README.md ARCHITECTURE.md Cargo.toml '*/Cargo.toml' |
   grep -v "^tests/.*\.py$" | tar -cf - -T - | tar -xf - -C "$stage"
 cp scripts/ncu.py "$stage/"
 git describe --always --dirty --exclude="*" --abbrev=9 >"$stage/commit"

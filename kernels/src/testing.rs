@@ -14,7 +14,7 @@ use proptest::test_runner::Config as ProptestConfig;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-pub use kernel_file::{KernelFile, directive};
+pub use kernel_file::{KernelFile, directive, kernels_folder};
 pub use skip::skip;
 
 /// Returns the bits of an f32 tensor's elements, for comparisons that distinguish NaN and −0.

@@ -1,12 +1,11 @@
 use std::panic::catch_unwind;
-use std::path::Path;
 
 use candle_core::{DType, Device, Tensor};
 use simt::Options;
 use simt::case::files_below;
 
 use super::*;
-use crate::testing::gpu_if_built;
+use crate::testing::{gpu_if_built, kernels_folder};
 
 /// A module with one entry, whose threads each write `$value` of its number in %r1, so that a launch that
 /// ran is visible.
@@ -213,7 +212,7 @@ const DISPATCHERS: [&str; 7] = [
 /// `crate::cpu` is another module: helpers that any code may use.
 #[test]
 fn a_launch_file_does_not_branch_to_the_cpu() {
-    let src = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src"));
+    let src = &kernels_folder().join("src");
     let (mut launch_files, mut dispatchers) = (0, vec![]);
     for path in files_below(src, &["rs"]).expect("the sources") {
         let own = path.strip_prefix(src).expect("below src");

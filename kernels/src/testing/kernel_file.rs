@@ -3,6 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// The folder of this package, for tests that read its files.
+pub fn kernels_folder() -> PathBuf {
+    // On a machine without the repository, `run.sh` says where the folders of the tests are.
+    let package = std::env::var_os("CARGO_MANIFEST_DIR");
+    let package = package.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    Path::new(&package).join("../kernels")
+}
+
 /// A `.cu` with the headers that it includes, and its PTX for one target.
 pub struct KernelFile {
     source: String,
@@ -12,10 +20,7 @@ pub struct KernelFile {
 impl KernelFile {
     /// `read("rope/level4", "sm_75")`
     pub fn read(stem: &str, target: &str) -> Self {
-        // On a machine without the repository, `run.sh` says where the folders of the tests are.
-        let package = std::env::var_os("CARGO_MANIFEST_DIR");
-        let package = package.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
-        let kernels = Path::new(&package).join("../kernels");
+        let kernels = kernels_folder();
         let mut source = String::new();
         append(&kernels.join("src"), &format!("{stem}.cu"), &mut source);
         let ptx = text(&kernels.join(format!("generated/{stem}.{target}.ptx")));

@@ -64,7 +64,7 @@ pub(super) fn count(
 /// The file of a worklog's recorded counts, and how to write it again.
 #[cfg(test)]
 pub(super) fn recorded(worklog: &str) -> std::io::Result<Vec<Counts>> {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/generated/worklogs");
-    let text = std::fs::read_to_string(format!("{folder}/{worklog}/counts.json"))?;
+    let folder = crate::testing::kernels_folder().join("generated/worklogs");
+    let text = std::fs::read_to_string(folder.join(worklog).join("counts.json"))?;
     Ok(serde_json::from_str(&text)?)
 }
