@@ -2,8 +2,8 @@
 // complete, and wgmma multiplies matrices in shared memory. They need sm_90a.
 //
 // TMA, the Tensor Memory Accelerator, is a unit of each SM that copies a box of a tensor between global and
-// shared memory by itself: one thread starts the copy, which takes no registers and no address arithmetic. TMA sees
-// what threads wrote to shared memory only after fence_proxy_async.
+// shared memory by itself: one thread starts the copy, which takes no registers and no address arithmetic. TMA and
+// wgmma see what threads wrote to shared memory only after fence_proxy_async.
 //
 // An mbarrier is 8 bytes of shared memory, addressed as shared_address gives it. It goes from phase to phase: a phase
 // is complete when all its arrivals and all announced bytes have come. A thread that waits names the parity of the
@@ -155,7 +155,7 @@ __device__ __forceinline__ void tma_store(const TensorMap *map, unsigned sequenc
 // Waits until TMA has read shared memory for all stores of this thread, so that it may be written again.
 __device__ __forceinline__ void tma_store_wait() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
 
-// Makes what this thread wrote to shared memory visible to TMA.
+// Makes what this thread wrote to shared memory visible to TMA and wgmma.
 __device__ __forceinline__ void fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 // Brings a map into the cache before the first copy needs it.

@@ -14,9 +14,9 @@
 //
 // Launch: grid (H, ⌈T/BM⌉, B). A warp has 4·TM queries. A thread has TM of them, and for each BN/8 keys and D/8
 // channels. Shuffles between the 8 lanes that share a query find the maximum and the sum over its keys, so that warps
-// wait for each other only where a tile changes. TM is 4; where that makes fewer blocks than a GPU has room for, TM is
-// 1, and four times as many blocks take a quarter of the time each. Tiles above the diagonal are skipped, and the last
-// queries, which have the most keys, start first.
+// wait for each other only where a tile changes, and before p takes the place of k. TM is 4; where that makes fewer
+// blocks than a GPU has room for, TM is 1, and four times as many blocks (twice with D = 128) take a quarter of the
+// time each. Tiles above the diagonal are skipped, and the last queries, which have the most keys, start first.
 //
 // To be faster: tensor cores, which bf16 has (tile_mma.cu), and f32 with each operand split in two
 // (level5/tile_tf32x3.cu); a split over the keys where there are few queries (decode.cu).

@@ -37,9 +37,9 @@ struct FmaTile {
   static_assert(SLICES * BM * BN <= 2 * STEP, "the accumulators take the place of the steps");
 };
 
-// Position of row i of a tile in a column k of shared memory, chunk = k / 4. A warp stores 8 chunks of 4 rows at once:
-// swizzled by the chunk, the word of each lane goes to a bank of its own. Groups of 4 rows stay together, so that
-// they can be read as 16 bytes.
+// Position of row i of a tile in a column k of shared memory, chunk = k / 4. With BK = 32, a warp stores 8 chunks of 4
+// rows at once: swizzled by the chunk, each lane's word goes to a bank of its own. With BK = 64 it stores 16 chunks of 2
+// rows, and two lanes share a bank. Groups of 4 rows stay together, so that they can be read as 16 bytes.
 __device__ __forceinline__ unsigned swizzled_row(unsigned i, unsigned chunk) { return i ^ (4 * chunk % 32); }
 
 // A thread's part of the copy of ROWS rows of x, or of w, for a step: one chunk of 4 columns in each of COUNT rows.

@@ -14,8 +14,8 @@
 //     than fewer loads: in smollm-135m 9 share the work in place of 3.
 //   - The keys are dealt out over blocks, warps and groups of 8 lanes. A warp of its own has the new key, which it
 //     has as the others will read it: rounded to bf16, if the cache is.
-//   - In f32 a lane has 112 registers of weights in smollm-135m, and 34 of x with its partial sums after the wait, of 168. So the
-//     gain, keys and values are copied to shared memory (cp.async). In bf16 they are in registers, too.
+//   - In f32 a lane has 112 registers of weights and angles in smollm-135m, and 34 of x with its partial sums after the
+//     wait, of 168. So the gain, keys and values are copied to shared memory (cp.async). In bf16 they are in registers, too.
 //
 // Prediction and outcome: benches/NOTES.md, step 6.
 //

@@ -3,7 +3,7 @@
 // for the sizes in graph.cuh, graphs of at most 32 nodes and 448 edges, and no edge between two of them. All tensors
 // are contiguous and 16-byte aligned; sums, softmax and x are f32.
 //
-// Against the chain of level 5, seven launches a layer and four more: no phase waits for a launch, and no activation
+// Against the chain of level 5, six launches a layer and four more: no phase waits for a launch, and no activation
 // goes to the L2 cache and back.
 //   - Between two attentions every op is local to a row, and attention is local to a graph. So the rows of a graph
 //     never leave the SM: x stays in shared memory in f32, and so do q, k, v and the hidden rows of the MLP.
