@@ -44,6 +44,7 @@ mod cupti {
     type Callback = unsafe extern "C" fn(*mut c_void, u32, u32, *const u32);
     type Subscribe = unsafe extern "C" fn(*mut *mut c_void, Callback, *mut c_void) -> u32;
     type Enable = unsafe extern "C" fn(u32, *mut c_void, u32, u32) -> u32;
+    type Finalize = unsafe extern "C" fn() -> u32;
     type Unsubscribe = unsafe extern "C" fn(*mut c_void) -> u32;
 
     /// CUPTI_CB_DOMAIN_DRIVER_API
@@ -106,11 +107,16 @@ mod cupti {
     }
 
     impl Drop for Subscription {
+        /// Also detaches CUPTI: its hooks would stay in the driver, and a launch of a CUDA graph would take the host longer,
+        /// 0.1 ms where it has 242 kernels (benches/NOTES.md, step 5).
         fn drop(&mut self) {
             // SAFETY: the symbol has this type, and the handle is the one that `new` subscribed.
             unsafe {
                 if let Ok(unsubscribe) = self.library.get::<Unsubscribe>(b"cuptiUnsubscribe\0") {
                     unsubscribe(self.handle);
+                }
+                if let Ok(finalize) = self.library.get::<Finalize>(b"cuptiFinalize\0") {
+                    finalize();
                 }
             }
         }

@@ -62,7 +62,7 @@ impl Lowering<'_> {
         more: Option<(&Instruction, &[Operand])>,
     ) -> Result<Reg> {
         let Some(compare) = alu::compare(operator, ty, ftz) else {
-            return Err(self.unsupported(""));
+            return Err(self.no_comparison());
         };
         let named = more.and_then(|(i, _)| i.mods.iter().find_map(|m| logic(m)));
         let combine = match (named, more.map_or(&[][..], |(_, rest)| rest)) {

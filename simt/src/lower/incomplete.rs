@@ -21,14 +21,34 @@ const ALL: [&str; 15] = [
 ];
 /// Opcodes that also take predicates.
 const LOGIC: [&str; 5] = ["and", "mov", "not", "or", "xor"];
+/// Comparisons as other languages name them, and PTX's name.
+const COMPARISONS: [(&str, &str); 4] = [("gte", "ge"), ("lte", "le"), ("neq", "ne"), ("equ", "eq")];
 /// Types, the most common first.
 const TYPES: [&str; 4] = ["u32", "f32", "b32", "f64"];
 
 impl Lowering<'_> {
+    /// The error of an instruction whose comparison PTX does not have.
+    pub fn no_comparison(&self) -> Error {
+        let renamed = self.renamed_comparison();
+        renamed.unwrap_or_else(|| self.unsupported(""))
+    }
+
+    /// The error of `setp.gte.u32`, which PTX calls `setp.ge.u32`.
+    fn renamed_comparison(&self) -> Option<Error> {
+        COMPARISONS.iter().find_map(|(other, name)| {
+            let [other, name] = [other, name].map(|name| format!(".{name}."));
+            let form = self.form.replace(&other, &name);
+            (form != self.form).then(|| self.wrong(&format!("`{form}`"), &self.form))
+        })
+    }
+
     /// The error of an instruction without a matching function.
     pub fn not_selected(&self, i: &Instruction) -> Error {
         if is_half_missing(i) {
             return self.unsupported(": a product of integers needs .lo, .hi or .wide");
+        }
+        if let Some(error) = self.renamed_comparison() {
+            return error;
         }
         match completed(i) {
             Some((missing, form)) => self.wrong(&format!("{missing}, as in `{form}`"), &self.form),

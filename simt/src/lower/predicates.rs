@@ -27,7 +27,7 @@ impl Lowering<'_> {
         let ty = self.last_type(i)?;
         let operator = i.mods.first().map_or("", String::as_str);
         let Some(compare) = alu::compare(operator, ty, has(i, "ftz")) else {
-            return Err(self.unsupported(""));
+            return Err(self.no_comparison());
         };
         let ([d, a, b], more) = self.operands_and_more::<3>(i)?;
         let combine = match (i.mods.iter().find_map(|m| logic(m)), more) {

@@ -8,8 +8,8 @@
 //     a warpgroup's reads. So the kernel splits no weight, and a tile is one copy without a tensor map.
 //   - q, k, v and edges are f32. Vectors of the next layer come once those of this one have been read: there is room for one.
 //
-// Prediction: 2.1 MB of weights per block take 25 us from L2, wgmma 14, shared memory 26, the rest 24, partly at once: 50 to
-// 60 us. benches/NOTES.md has the outcome.
+// Prediction: 2.1 MB of weights per block take 25 us from L2 (11 TB/s for all blocks, too bold), wgmma 14, shared memory 26, the
+// rest 24, partly at once: 50 to 60 us. benches/NOTES.md has the outcome, 53 us: the copies hide within the matmuls.
 // To be faster: the warps of a warpgroup wait for each other after each tile of 8 KB, and 96 KB in flight are a fifth of a layer.
 // But neither a fourth tile in flight nor a warp that goes on was faster. Attention takes as long as q, k, v and skip.
 //

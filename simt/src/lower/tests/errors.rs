@@ -152,6 +152,22 @@ fn a_missing_modifier_is_suggested() {
 }
 
 #[test]
+fn a_comparison_has_the_name_that_ptx_gives_it() {
+    for (found, expected, operands) in [
+        ("setp.gte.u32", "setp.ge.u32", "%p0, %r0, %r1"),
+        ("setp.neq.and.f32", "setp.ne.and.f32", "%p0, %f0, %f1, %p1"),
+        ("set.lte.u32.f32", "set.le.u32.f32", "%r0, %f0, %f1"),
+    ] {
+        assert_eq!(
+            error(&format!("{found} {operands};")),
+            format!("line 5: expected `{expected}`, found `{found}`")
+        );
+    }
+    let unknown = error("setp.above.u32 %p0, %r0, %r1;");
+    assert_eq!(unknown, "line 5: `setp.above.u32` is not supported");
+}
+
+#[test]
 fn cuda_names_suggest_special_registers() {
     for (name, meant) in [
         ("threadIdx.y", "%tid.y"),
