@@ -10,7 +10,7 @@ use candle_core::Tensor;
 use clap::Args;
 use data::graph::Graph;
 use levels::Name;
-use models::gnn::GraphBatch;
+use models::gnn::{Config, GraphBatch};
 use models::{GraphTransformer, Ops};
 use replay::Pass;
 
@@ -117,7 +117,7 @@ fn graphs(
         let logits = forward(&mut pass(), ops, &loaded.model, &batch)?;
         let rows = top::top(&logits, 3).map_err(|error| source.named(error))?;
         if let Some(path) = &args.edges {
-            graphs.iter().for_each(|graph| notes(path, graph));
+            graphs.iter().for_each(|graph| notes(path, graph, config));
         }
         for ((i, graph), classes) in (first..).zip(graphs).zip(&rows) {
             let head = describe(i, graph, source.truth(graph));
@@ -130,9 +130,10 @@ fn graphs(
 }
 
 /// Notes probable mistakes in an edge list.
-fn notes(path: &Path, graph: &Graph) {
+fn notes(path: &Path, graph: &Graph, config: &Config) {
     let one_way = input::one_way(graph).map(str::to_owned);
-    let notes = input::lonely(graph).into_iter().chain(one_way);
+    let size = input::unknown_size(graph, config);
+    let notes = [input::lonely(graph), one_way, size].into_iter().flatten();
     notes.for_each(|note| crate::note::note(format_args!("{}: {note}", path.display())));
 }
 

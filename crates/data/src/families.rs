@@ -5,6 +5,8 @@
 //! grid and of a ring lattice has 4, and the nodes of a random graph and of a graph of communities
 //! have 6 in the mean.
 
+use std::ops::RangeInclusive;
+
 use rand::seq::SliceRandom;
 use rand::{Rng, RngExt};
 
@@ -24,9 +26,12 @@ pub const FAMILIES: [&str; 10] = [
     "communities",
 ];
 
+/// How many nodes a graph of [`draw`] has.
+pub const NODES: RangeInclusive<usize> = 24..=64;
+
 type Edges = Vec<[u32; 2]>;
 
-/// A graph of `FAMILIES[family]` with 24 to 64 nodes in random order, `label` set to `family`.
+/// A graph of `FAMILIES[family]` with [`NODES`] nodes in random order, `label` set to `family`.
 ///
 /// # Panics
 /// If `family` is not in `0..10`.

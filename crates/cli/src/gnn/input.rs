@@ -41,6 +41,16 @@ pub fn one_way(graph: &Graph) -> Option<&'static str> {
     (!has_reverse).then_some(note)
 }
 
+/// A note if the model knows the families of [`families::FAMILIES`] and never saw a graph of this size.
+pub fn unknown_size(graph: &Graph, config: &Config) -> Option<String> {
+    let (nodes, trained) = (graph.num_nodes, families::NODES);
+    let is_known = config.labels != families::FAMILIES || trained.contains(&nodes);
+    (!is_known).then(|| {
+        let (from, to) = trained.into_inner();
+        format!("{nodes} nodes: this model was trained on graphs of {from} to {to}, so its classes mean little here")
+    })
+}
+
 /// Graphs and their origin.
 pub struct Source {
     /// Graphs in the file's order.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use classroom::check::named;
+use classroom::check::{Counter, named};
 use classroom::debrief::{table, why_alone};
 use classroom::{Exercise, Kind};
 use cli::files;
@@ -16,6 +16,9 @@ pub fn debrief(exercise: &Exercise, file: &Path, checker: &Checker, seed: u64) {
     let before = exercise.spec.before.as_deref().unwrap_or("starter");
     let rows = table(&named(&exercise.spec.shapes.counted), before, &counters);
     rows.iter().for_each(|row| data::println!("{row}"));
+    if let (Some(before), true) = (&exercise.spec.before, counters.iter().any(Counter::differs)) {
+        data::println!("The numbers on the left are those of another solution: {before}.");
+    }
     let why = why_alone(&counters).filter(|_| exercise.spec.kind == Kind::FindTheBug);
     why.iter().for_each(|why| data::println!("{why}"));
     let Some(debrief) = &exercise.spec.debrief else {
