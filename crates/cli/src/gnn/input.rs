@@ -152,4 +152,24 @@ mod tests {
         assert!(!has_note(&[[0, 0]]));
         assert!(!has_note(&[]));
     }
+
+    #[test]
+    fn sizes_that_the_small_model_never_saw_are_noted() -> models::Result<()> {
+        let folder = std::path::Path::new(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../models/tiny/gnn"
+        ));
+        let file = models::config::ConfigFile::read(&folder.join("config.json"))?;
+        let mut config = Config::from_file(&file)?;
+        let graph = |num_nodes| Graph::undirected(num_nodes, &[]);
+        let noted =
+            |config: &Config| [23, 24, 64, 65].map(|n| unknown_size(&graph(n), config).is_some());
+        assert_eq!(noted(&config), [true, false, false, true]);
+        let note = unknown_size(&graph(2), &config);
+        let text = "2 nodes: this model was trained on graphs of 24 to 64, so its classes mean little here";
+        assert_eq!(note.as_deref(), Some(text));
+        config.labels[0] = "other".into();
+        assert_eq!(noted(&config), [false; 4]);
+        Ok(())
+    }
 }

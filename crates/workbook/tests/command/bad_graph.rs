@@ -147,23 +147,16 @@ fn lists_of_edges() {
 /// Edges in one direction only get one note, and the graph is still classified.
 #[test]
 fn edges_without_a_reverse_are_noted() {
-    let notes = |text: &str| {
+    let notes = |text| {
         let run = edges(text);
         run.fine();
         let notes = run.stderr.lines().filter(|line| line.starts_with("note: "));
         notes.map(str::to_owned).collect::<Vec<_>>()
     };
     let one_way = notes("0,1\n1,2\n2,0\n");
-    assert_eq!(one_way.len(), 2, "{one_way:?}");
+    assert_eq!(one_way.len(), 1, "{one_way:?}");
     let note = "edges.csv: no edge has its reverse, so messages go only from source to target; for an undirected graph, add \
                 a line `target,source` for each edge";
     assert!(one_way[0].ends_with(note), "{one_way:?}");
-    let size = "edges.csv: 3 nodes: this model was trained on graphs of 24 to 64, so its classes mean little here";
-    assert!(one_way[1].ends_with(size), "{one_way:?}");
-    assert_eq!(notes("0,1\n1,0\n1,2\n").len(), 1);
-    let path = |nodes: u32| {
-        let edges = (1..nodes).map(|i| format!("{},{i}\n{i},{}\n", i - 1, i - 1));
-        notes(&edges.collect::<String>()).len()
-    };
-    assert_eq!([23, 24, 64, 65].map(path), [1, 0, 0, 1]);
+    assert!(notes("0,1\n1,0\n1,2\n").is_empty());
 }
