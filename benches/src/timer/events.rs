@@ -35,8 +35,8 @@ impl Events {
 
     // ANCHOR: between
     /// Microseconds on the device of what `work` queues, without the gaps when it would wait
-    /// for the host: the host runs ahead while the device is busy with something else. What makes the host wait for
-    /// the device, an upload or a number that is read, has its gap all the same.
+    /// for the host: the host runs ahead while the device is busy with something else. If `work` makes the host wait
+    /// for the device, as an upload or a read number does, the gap stays.
     pub fn between(&self, work: impl FnOnce() -> Result<()>) -> Result<f64> {
         self.behind(AHEAD, work)
     }
