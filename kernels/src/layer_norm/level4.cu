@@ -4,9 +4,9 @@
 //
 // Compared with level 3:
 // - x stays in registers between its three uses; level 3 reads it twice more from a cache.
-// - A load has 16 bytes, and all loads of a row come at once: a thread waits for memory once, not once in each turn of a
-//   loop. w and b come after the mean, and are in flight while the threads sum the squares. A thread has 64 registers
-//   here, and x, w and b take 48: if all are loaded first, ptxas waits for the first half of x before it loads the rest.
+// - A load has 16 bytes, and all loads of a row come at once: a thread waits for memory once, not in each turn of a loop.
+//   w and b come after the mean, and are in flight while the threads sum the squares. In f32 a thread has 64 registers,
+//   and x, w and b take 48: if all are loaded first, ptxas waits for the first half of x before it loads the rest.
 // - A warp adds up with five shuffles, twice; level 3 takes 19 barriers of 256 threads. A block has up to
 //   eight rows, none of which waits for another.
 // The bytes that memory has to move are the same as long as a cache has x when level 3 reads it again: x in, y out.

@@ -30,7 +30,7 @@ struct Small {
   // Threads of a slice, of a matrix.
   static constexpr int ACROSS = BN / TN, SLICE = BM / TM * ACROSS, THREADS = SLICE * SLICES;
   // Floats from one column of k to the next. With 4 more than there are, two neighbouring chunks of k of 16
-  // rows, which half a warp brings, lie in all banks; and rows of 16 bytes stay aligned.
+  // rows, which a warp stores at once, lie in all banks; and rows of 16 bytes stay aligned.
   static constexpr int PITCH_A = BM + 4, PITCH_B = BN + 4;
   static constexpr int STEP = BK * (PITCH_A + PITCH_B), SUMS = SLICES > 1 ? SLICES * BM * BN : 0;
   static constexpr int FLOATS = STEP > SUMS ? STEP : SUMS;

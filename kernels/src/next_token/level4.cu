@@ -3,7 +3,7 @@
 // Against level 3: there candle finds the maximum, and for a draw all V probabilities cross the bus to the
 // host, which sorts them. Here 4 bytes cross it, or 8 k.
 //
-// One block of 1024 threads reads the logits, 16 bytes a load and several loads at once: V is some ten
+// One block of 1024 threads reads the logits, eight at a time (two loads of 16 bytes in f32): V is some ten
 // thousand, and more blocks would need a second launch to compare their results. One SM's share of the
 // cache's bandwidth limits it.
 //

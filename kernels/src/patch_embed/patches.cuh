@@ -4,7 +4,7 @@
 #include "common/gemm/epilogue.cuh"
 #include "common/gemm/matrix.cuh"
 
-// Pictures of `height` lines of `width` pixels, all of one colour, then all of the next, and their cut.
+// Images of `height` lines of `width` pixels, all of one colour, then all of the next, and their cut.
 struct Cut {
   unsigned tokens, patch, height, width;
   unsigned image; // elements of an image

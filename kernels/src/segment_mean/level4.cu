@@ -1,4 +1,4 @@
-// Level 4 of segment_mean: 16 bytes per lane, shuffles, and long graphs split over blocks.
+// Level 4 of segment_mean: 16 bytes per lane in f32 and 8 in bf16, shuffles, and long graphs split over blocks.
 //
 //   y[g][c] = Σᵢ x[i][c] / n,   i from offsets[g] to offsets[g+1], n of them; 0 if n = 0
 //

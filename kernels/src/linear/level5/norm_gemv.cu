@@ -11,7 +11,7 @@
 //   - Loads first, conversions last: a lane requests all of its chunks of w, g and x before it unpacks one, so the row
 //     waits for memory once. Level 4 goes through K in steps of two chunks, each of which waits.
 //   - The warps of an SM share x and g in L1: all of the GPU read the same 1 KB, and L2 answers one after the other. A head
-//     of 128,256 rows would read as many bytes of g from L2 as it has weights.
+//     of 128,256 rows, at one row per warp, would read as many bytes of g from L2 as it has weights.
 //   - The head of a decode step also chooses the token and advances the position (next_step.cuh): two launches are gone.
 //   - R rows per warp: more in flight, and fewer warps that repeat the norm. A large w, such as the head's, has more.
 //

@@ -5,7 +5,7 @@
 // as there are large tiles, or two launches where it splits K. Here the tile is picked by the shape:
 //   - 16×16 of a single matrix, so that even 64×64 gives work to 16 SMs, with K in 4 or 8 slices;
 //   - 32×16 and 32×32 where there are blocks enough, for fewer fetches per multiply-add;
-//   - 16×16 by a warp, four matrices a block, where there are hundreds of them: no barrier at all;
+//   - 16×16 by a warp, four matrices a block, where there are hundreds of them: no barrier but __syncwarp;
 //   - 64×64 with 32 accumulators per thread, for batches of larger ones.
 //
 // Prediction: the latency of memory, 0.6 µs, that of shared memory, and the launch: 2 µs for all sizes up to 128.

@@ -5,13 +5,13 @@
 // Against level 3: the tile of linear at level 4 on tensor cores; see common/gemm/tile_mma.cuh. The patch is
 // gathered by its copies, 16 bytes at a time where P and W are multiples of 8.
 //
-// Prediction: the rate of linear at level 4, less the divisions that find a column's pixel: three a step
-// and thread.
+// Prediction: the rate of linear at level 4, less the divisions that find a column's pixel: two a step
+// and thread, where copies have 16 bytes.
 // Where it loses: to level 3, on small images in small patches (10x3x32x32, below). A step is 128 columns of K
 // and there are 48, and patches 4 pixels wide are gathered an element at a time.
 // To be faster: as linear.
 //
-// Bytes moved: 2·(2·M·C·K/128 + 2·M·C) at most, M = B·(1 + n), mostly from L2. Launch: one block per tile.
+// Bytes moved, for whole tiles: 2·(M·C·K·(1/BM + 1/BN) + 2·M·C), M = B·(1 + n). Launch: one block per tile.
 //
 // Compiled for sm_80.
 //

@@ -2,7 +2,7 @@
 //   y = s ⊙ (x·tᵀ) for ternary t
 //
 // Compared with levels 1 to 3, which multiply with a dequantised matrix: K/4 bytes per row of weights in place of
-// 4·K in f32, and no products. A table holds the nine sums ±x₀ ±x₁ of two neighbouring activations; two
+// 4·K in f32, and no products. A table holds the nine sums t₀·x₀ + t₁·x₁ of two neighbouring activations; two
 // codes of a weight row, a nibble, are the index. T-MAC's tables of four activations, a byte the index,
 // would halve the look-ups, but take 171 entries: 684 KiB for K = 4096, where a block has 48.
 // For two weights: an address in one instruction (`entry_at`), a load from shared memory and an addition.
