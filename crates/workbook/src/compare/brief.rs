@@ -82,9 +82,9 @@ fn differences(results: &Results) -> String {
         .map(|(dtype, d)| format!("{d:.1e} ({dtype})"))
         .collect();
     format!(
-        "Through rounding, outputs differ from level 1's by at most {} of the largest output; bf16 has two to \
+        "Rounding makes outputs differ from level 1's by at most {} of the largest output; bf16 has only two to \
          three decimal digits.",
-        items.join(" or ")
+        items.join(" and ")
     )
 }
 
@@ -148,7 +148,7 @@ fn table(results: &Results, named: &[(&str, &'static str)]) -> Option<(String, S
         "Median time of one run of the model, by the CPU's clock, with random weights. *One token*: the next after about 250 others. \
          *G*: level {HIGHEST} as one CUDA graph, where that is faster; otherwise, kernels are launched one by one. *PyTorch*: version {} in the \
          fastest mode tried ({}). {} In f32, PyTorch and level {HIGHEST} have nearly the same precision: PyTorch ran without \
-         [TF32](book/chapters/glossary.md#tf32), and level {HIGHEST} restores [the digits that TF32 \
+         [TF32](book/chapters/glossary.md#tf32); level {HIGHEST} uses TF32 and restores [the digits that it \
          loses](book/chapters/dispatch.md#the-kernels). {} \
          Measured {}. [All results, how to repeat them](benches/results/README.md).",
         pytorch(results, &rows).join(", "),
