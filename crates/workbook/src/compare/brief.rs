@@ -147,9 +147,8 @@ fn table(results: &Results, named: &[(&str, &'static str)]) -> Option<(String, S
     let caption = format!(
         "Median time of one run of the model, by the CPU's clock, with random weights. *One token*: the next after about 250 others. \
          *G*: level {HIGHEST} as one CUDA graph, where that is faster; otherwise, kernels are launched one by one. *PyTorch*: version {} in the \
-         fastest mode tried ({}). {} In f32, PyTorch and level {HIGHEST} have nearly the same precision: PyTorch ran without \
-         [TF32](book/chapters/glossary.md#tf32); level {HIGHEST} uses TF32 and restores [the digits that it \
-         loses](book/chapters/dispatch.md#the-kernels). {} \
+         fastest mode tried ({}). {} In f32, both PyTorch, without [TF32](book/chapters/glossary.md#tf32), and [level \
+         {HIGHEST}](book/chapters/dispatch.md#the-kernels) keep nearly all digits of f32. {} \
          Measured {}. [All results, how to repeat them](benches/results/README.md).",
         pytorch(results, &rows).join(", "),
         autotuned(&workloads),
