@@ -82,9 +82,9 @@ fn differences(results: &Results) -> String {
         .map(|(dtype, d)| format!("{d:.1e} ({dtype})"))
         .collect();
     format!(
-        "Rounding makes outputs differ from level 1's by at most {} of the largest output; bf16 has only two to \
-         three decimal digits.",
-        items.join(" and ")
+        "Compared with level 1 in the same dtype, no output is off by more than {} of the largest one; bf16 has \
+         only two to three decimal digits.",
+        items.join(" or ")
     )
 }
 
@@ -147,8 +147,8 @@ fn table(results: &Results, named: &[(&str, &'static str)]) -> Option<(String, S
     let caption = format!(
         "Median time of one run of the model, by the CPU's clock, with random weights. *One token*: the next after about 250 others. \
          *G*: level {HIGHEST} as one CUDA graph, where that is faster; otherwise, kernels are launched one by one. *PyTorch*: version {} in the \
-         fastest mode tried ({}). {} In f32, both PyTorch, without [TF32](book/chapters/glossary.md#tf32), and [level \
-         {HIGHEST}](book/chapters/dispatch.md#the-kernels) keep nearly all digits of f32. {} \
+         fastest mode tried ({}). {} In f32, PyTorch (without [TF32](book/chapters/glossary.md#tf32)) and [level \
+         {HIGHEST}](book/chapters/dispatch.md#the-kernels) both keep nearly all digits of f32. {} \
          Measured {}. [All results, how to repeat them](benches/results/README.md).",
         pytorch(results, &rows).join(", "),
         autotuned(&workloads),
