@@ -82,8 +82,8 @@ fn differences(results: &Results) -> String {
         .map(|(dtype, d)| format!("{d:.1e} ({dtype})"))
         .collect();
     format!(
-        "Compared with level 1 in the same dtype, no output is off by more than {} of the largest one; bf16 has \
-         only two to three decimal digits.",
+        "No output is further from level 1's, in the same dtype, than {} times the largest output; bf16 has \
+         two to three decimal digits.",
         items.join(" or ")
     )
 }
