@@ -79,12 +79,11 @@ fn differences(results: &Results) -> String {
     let items: Vec<String> = of
         .iter()
         .rev()
-        .map(|(dtype, d)| format!("{d:.1e} ({dtype})"))
+        .map(|(dtype, d)| format!("{d:.1e} in {dtype}"))
         .collect();
     format!(
-        "No output is further from level 1's, in the same dtype, than {} times the largest output; bf16 has \
-         two to three decimal digits.",
-        items.join(" or ")
+        "The largest difference from level 1, divided by the largest output, is {}.",
+        items.join(" and ")
     )
 }
 
@@ -147,9 +146,9 @@ fn table(results: &Results, named: &[(&str, &'static str)]) -> Option<(String, S
     let caption = format!(
         "Median time of one run of the model, by the CPU's clock, with random weights. *One token*: the next after about 250 others. \
          *G*: level {HIGHEST} as one CUDA graph, where that is faster; otherwise, kernels are launched one by one. *PyTorch*: version {} in the \
-         fastest mode tried ({}). {} In f32, PyTorch (without [TF32](book/chapters/glossary.md#tf32)) and [level \
-         {HIGHEST}](book/chapters/dispatch.md#the-kernels) both keep nearly all digits of f32. {} \
-         Measured {}. [All results, how to repeat them](benches/results/README.md).",
+         fastest mode tried ({}). {} In f32, PyTorch (without [TF32](book/chapters/glossary.md#tf32)) and level \
+         {HIGHEST} ([by a sum of TF32 products](book/chapters/dispatch.md#the-kernels)) both keep nearly all digits of f32. {} \
+         Measured {}. [All results](benches/results/README.md).",
         pytorch(results, &rows).join(", "),
         autotuned(&workloads),
         range(results).unwrap_or_default(),
