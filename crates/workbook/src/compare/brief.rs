@@ -82,7 +82,7 @@ fn differences(results: &Results) -> String {
         .map(|(dtype, d)| format!("{d:.1e} in {dtype}"))
         .collect();
     format!(
-        "The largest difference from level 1, divided by the largest output, is {}.",
+        "The largest difference from level 1 in the same dtype, divided by the largest output, is {}.",
         items.join(" and ")
     )
 }
@@ -96,7 +96,7 @@ fn autotuned(workloads: &[(&str, Workload)]) -> String {
     };
     let count = workloads.iter().filter(is).count();
     format!(
-        "in {count} of these {} rows, `torch.compile` with `max-autotune`, recorded by hand as a CUDA graph",
+        "in {count} of these {} rows, `torch.compile` with `max-autotune`, as one CUDA graph",
         workloads.len()
     )
 }
@@ -146,8 +146,8 @@ fn table(results: &Results, named: &[(&str, &'static str)]) -> Option<(String, S
     let caption = format!(
         "Median time of one run of the model, by the CPU's clock, with random weights. *One token*: the next after about 250 others. \
          *G*: level {HIGHEST} as one CUDA graph, where that is faster; otherwise, kernels are launched one by one. *PyTorch*: version {} in the \
-         fastest mode tried ({}). {} In f32, PyTorch (without [TF32](book/chapters/glossary.md#tf32)) and level \
-         {HIGHEST} ([by a sum of TF32 products](book/chapters/dispatch.md#the-kernels)) both keep nearly all digits of f32. {} \
+         fastest mode tried ({}). {} In f32, PyTorch and level {HIGHEST} have nearly the same precision \
+         ([how](book/chapters/dispatch.md#the-kernels)). {} \
          Measured {}. [All results](benches/results/README.md).",
         pytorch(results, &rows).join(", "),
         autotuned(&workloads),
