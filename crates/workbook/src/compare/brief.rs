@@ -82,7 +82,7 @@ fn differences(results: &Results) -> String {
         .map(|(dtype, d)| format!("{d:.1e} in {dtype}"))
         .collect();
     format!(
-        "The largest difference from level 1 in the same dtype, divided by the largest output, is {}.",
+        "Levels 2 to {HIGHEST} differ from level 1 only by rounding, at most by this share of the largest output: {}.",
         items.join(" and ")
     )
 }
