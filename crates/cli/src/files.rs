@@ -27,26 +27,6 @@ pub fn find(path: &str) -> Result<PathBuf, BadInput> {
         })
 }
 
-/// Returns the files below a folder that have one of these extensions; what cannot be read is left out.
-pub fn below(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let of = |path: PathBuf| {
-        if path.is_dir() {
-            below(&path, extensions)
-        } else {
-            vec![path]
-        }
-    };
-    let has_extension = |path: &PathBuf| {
-        let extension = path.extension().and_then(|name| name.to_str());
-        extension.is_some_and(|name| extensions.contains(&name))
-    };
-    entries
-        .flat_map(|entry| of(entry.path()))
-        .filter(has_extension)
-        .collect()
-}
-
 /// Returns the folder with models/tiny: the repository, or a copy of the files that a measurement needs.
 pub fn root() -> Result<PathBuf, BadInput> {
     let tiny = find("models/tiny")?;

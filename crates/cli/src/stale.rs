@@ -4,6 +4,8 @@ use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use simt::case::files_below;
+
 use crate::files;
 use crate::note::note_later;
 
@@ -35,8 +37,9 @@ fn text(newer: &[PathBuf]) -> Option<String> {
 /// than all PTX where its folder has none, such as `common`. The one that was changed last comes first.
 fn newer(kernels: &Path) -> Vec<PathBuf> {
     let (sources, generated) = (kernels.join("src"), kernels.join("generated"));
-    let all = files::below(&generated, &["ptx"]);
-    let mut newer = files::below(&sources, &["cu", "cuh"]);
+    let below = |folder, extensions| files_below(folder, extensions).unwrap_or_default();
+    let all = below(&generated, &["ptx"]);
+    let mut newer = below(&sources, &["cu", "cuh"]);
     newer.retain(|source| {
         let at = source
             .strip_prefix(&sources)

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use data::families::{FAMILIES, draw};
+use data::families::{FAMILIES, NODES, draw};
 use data::features::{RETURN_SCALE, degree_histogram, edge_features, node_features};
 use data::graph::Graph;
 use data::logistic::{accuracy, fit};
@@ -40,6 +40,7 @@ proptest! {
 
     #[test]
     fn every_family_is_simple_and_undirected(seed: u64) {
+        prop_assert_eq!(NODES, 24..=64);
         for (label, name) in FAMILIES.iter().enumerate() {
             let graph = graph(name, seed);
             prop_assert_eq!(graph.check(), Ok(()));

@@ -61,10 +61,19 @@ pub(super) fn count(
     })
 }
 
-/// The file of a worklog's recorded counts, and how to write it again.
+/// Checks that the recorded counts of a worklog are those of its steps.
 #[cfg(test)]
-pub(super) fn recorded(worklog: &str) -> std::io::Result<Vec<Counts>> {
+pub(super) fn check_recorded(
+    worklog: &str,
+    steps: impl Iterator<Item = Result<Counts>>,
+) -> Result<()> {
     let folder = crate::testing::kernels_folder().join("generated/worklogs");
     let text = std::fs::read_to_string(folder.join(worklog).join("counts.json"))?;
-    Ok(serde_json::from_str(&text)?)
+    let recorded: Vec<Counts> = serde_json::from_str(&text).map_err(candle_core::Error::wrap)?;
+    assert_eq!(
+        recorded,
+        steps.collect::<Result<Vec<_>>>()?,
+        "`cargo run --release -p kernels --example worklog -- {worklog} --write` writes them"
+    );
+    Ok(())
 }

@@ -194,7 +194,7 @@ mod tests {
     use rand::RngExt;
     use rand_chacha::ChaCha8Rng;
 
-    use super::super::counts::recorded;
+    use super::super::counts::check_recorded;
     use super::*;
     use crate::launch::on_cpu;
     use crate::output::poisoned;
@@ -259,11 +259,7 @@ mod tests {
 
     #[test]
     fn the_recorded_counts_are_those_of_the_simulator() -> Result<()> {
-        let how =
-            "`cargo run --release -p kernels --example worklog -- matmul --write` writes them";
-        let counts = STEPS.iter().map(Step::counts).collect::<Result<Vec<_>>>()?;
-        assert_eq!(recorded("matmul")?, counts, "{how}");
-        Ok(())
+        check_recorded("matmul", STEPS.iter().map(Step::counts))
     }
 
     #[test]

@@ -155,11 +155,8 @@ mod tests {
 
     #[test]
     fn sizes_that_the_small_model_never_saw_are_noted() -> models::Result<()> {
-        let folder = std::path::Path::new(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../models/tiny/gnn"
-        ));
-        let file = models::config::ConfigFile::read(&folder.join("config.json"))?;
+        let file = crate::files::find("models/tiny/gnn/config.json")?;
+        let file = models::config::ConfigFile::read(&file)?;
         let mut config = Config::from_file(&file)?;
         let graph = |num_nodes| Graph::undirected(num_nodes, &[]);
         let noted =

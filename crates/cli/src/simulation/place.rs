@@ -1,6 +1,7 @@
 //! The file and line of a finding in hand-written PTX, which names no source.
 
 use simt::Finding;
+use simt::case::files_below;
 
 use crate::files;
 
@@ -15,12 +16,11 @@ pub fn of(kernel: &str, finding: &Finding) -> Option<(String, String)> {
     }
     let declared = format!(".entry {kernel}(");
     let folder = files::find("kernels/src").ok()?;
-    let mut texts = files::below(&folder, &["ptx"])
-        .into_iter()
-        .filter_map(|path| {
-            let text = data::read_text_file(&path, MOST_BYTES).ok()?;
-            Some((path, text))
-        });
+    let paths = files_below(&folder, &["ptx"]).ok()?;
+    let mut texts = paths.into_iter().filter_map(|path| {
+        let text = data::read_text_file(&path, MOST_BYTES).ok()?;
+        Some((path, text))
+    });
     let (path, text) = texts.find(|(_, text)| text.contains(&declared))?;
     let code = text.lines().nth(finding.line.checked_sub(1)? as usize)?;
     let place = format!("{}:{}", path.display(), finding.line);
