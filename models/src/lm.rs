@@ -233,10 +233,10 @@ impl LanguageModel {
         if ids.dims2()?.1 == 0 {
             bail!("ids: expected at least one token, found none")
         }
-        let mut x = ops.embedding(ids, &self.embedding)?; // (B, T, C)
         if ids.dims() == [1, 1] {
             let mut pass = DecoderPass {
-                x: &x,
+                ids,
+                embedding: &self.embedding,
                 blocks: self.blocks.iter().map(Block::borrow).collect(),
                 heads: self.config.heads,
                 rope: &self.rope,
@@ -246,6 +246,7 @@ impl LanguageModel {
                 return Ok(x);
             }
         }
+        let mut x = ops.embedding(ids, &self.embedding)?; // (B, T, C)
         for (i, (block, cache)) in self.blocks.iter().zip(caches).enumerate() {
             let _part = trace::part(|| format!("block {i}"));
             x = block.forward(ops, &x, self.config.heads, &self.rope, cache)?;

@@ -5,12 +5,14 @@ pub use operands::{
     DecoderBlock, EncoderBlock, EncoderPass, GraphBlock, GraphPass, HeadPass, NextStep,
 };
 
-use crate::{Heads, KvCache, Rope};
+use crate::{Heads, KvCache, Rope, Weight};
 
-/// All that the blocks of a language model read in a decode step, and the caches, which they write.
+/// All that the embedding and the blocks of a language model read in a decode step, and the caches, which they write.
 pub struct DecoderPass<'a> {
-    /// (1, 1, C), of one token.
-    pub x: &'a Tensor,
+    /// (1, 1) u32, one token.
+    pub ids: &'a Tensor,
+    /// (V, C)
+    pub embedding: &'a Weight,
     /// The blocks, in order.
     pub blocks: Vec<DecoderBlock<'a>>,
     /// Heads of the attention.
@@ -43,7 +45,7 @@ pub trait WholePass {
         Ok(None)
     }
 
-    /// All blocks of a language model for one token of one sequence: x (1, 1, C) → (1, 1, C), with the token's keys and values
+    /// The embedding and all blocks of a language model for one token of one sequence: (1, 1, C), with its keys and values
     /// appended to each cache. `None` where the methods must compute it; then the caches are as before.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use candle_core::{D, DType, Device, Result, Tensor};
 use operands::{DecoderBlock, Linear, Norm};
+use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use super::level5::{self, DecoderStep, F, MOST_KEYS, SIZES, Size};
@@ -22,6 +23,9 @@ const HEAD: usize = level5::D;
 
 /// Positions that the caches have room for.
 const CAPACITY: usize = 600;
+
+/// Rows of the embedding.
+const VOCAB: usize = 37;
 
 /// Before, at and after the end of a pass over 256 keys, and the first and the last.
 const POSITIONS: [usize; 7] = [257, 0, 1, 255, 256, 511, CAPACITY - 1];
@@ -93,7 +97,8 @@ fn f64(x: &Tensor) -> Result<Tensor> {
 struct Case {
     size: &'static Size,
     position: usize,
-    x: Tensor,
+    id: Tensor,
+    table: Tensor,
     layers: Vec<Layers>,
     caches: Vec<Cache>,
     cos: Tensor,
@@ -130,7 +135,8 @@ impl Case {
         Ok(Self {
             size,
             position,
-            x: affine(rng, &[1, 1, size.hidden], (0., 1.7), dtype, device)?,
+            id: Tensor::new(&[[rng.random_range(0..VOCAB as u32)]], device)?,
+            table: affine(rng, &[VOCAB, size.hidden], (0., 1.7), dtype, device)?,
             layers: (0..blocks)
                 .map(|_| Layers::random(rng, size, device))
                 .collect::<Result<_>>()?,
@@ -144,7 +150,8 @@ impl Case {
     fn with<T>(&mut self, act: impl FnOnce(DecoderStep, &mut [Cache]) -> T) -> T {
         let blocks: Vec<_> = self.layers.iter().map(Layers::borrow).collect();
         let step = DecoderStep {
-            x: &self.x,
+            id: &self.id,
+            table: &self.table,
             blocks: &blocks,
             heads: self.size.heads,
             cos: &self.cos,
@@ -195,7 +202,8 @@ impl Case {
         };
         let dtype = self.size.dtype;
         let rounded = |x: Tensor| x.to_dtype(dtype)?.to_dtype(DType::F64)?.unsqueeze(1);
-        let mut x = f64(&self.x)?.squeeze(0)?; // (1, C)
+        let id = self.id.to_vec2::<u32>()?[0][0];
+        let mut x = f64(&self.table.narrow(0, id as usize, 1)?)?; // (1, C)
         let mut appended = vec![];
         for (i, layers) in self.layers.iter().enumerate() {
             let qkv = matmul(&layers.qkv, &norm(&layers.norm_before, &x)?)?;
@@ -232,7 +240,11 @@ fn check(what: &str, case: &mut Case) -> Result<()> {
     let exact = exact.to_vec1::<f64>()?;
     let (y, launches) = noted(|| case.run());
     let y = y?;
-    assert_eq!((y.dims(), y.dtype()), (case.x.dims(), case.size.dtype));
+    let size = case.size;
+    assert_eq!(
+        (y.dims(), y.dtype()),
+        (&[1, 1, size.hidden][..], size.dtype)
+    );
     let y = host(&y)?;
     // bf16 rounds y, and the new key after other sums than the oracle's. f32 has sums of 512 to 1536 products.
     let (most_of_y, most_of_new) = match case.size.dtype {
@@ -256,9 +268,8 @@ fn check(what: &str, case: &mut Case) -> Result<()> {
     let names = launches.iter().map(|launch| &*launch.kernel);
     let names: Vec<_> = names.filter(|name| name.starts_with("decoder")).collect();
     let block = [case.size.attend, case.size.mlp];
-    let expected = case.size.begin.into_iter();
-    let expected = expected.chain(block.repeat(case.layers.len()));
-    let expected: Vec<_> = expected.chain([case.size.end]).collect();
+    let blocks = block.repeat(case.layers.len()).into_iter();
+    let expected: Vec<_> = blocks.chain([case.size.end]).collect();
     assert_eq!(names, expected, "{what}");
     assert_eq!(host(&case.run()?)?, y, "{what}: the same bits again");
     Ok(())
@@ -315,13 +326,17 @@ fn empty(
 /// A change of a case, and what it makes of it.
 type Change = (&'static str, fn(&mut Case) -> Result<()>);
 
-const CHANGES: [Change; 13] = [
+const CHANGES: [Change; 14] = [
     ("two tokens", |case| {
-        case.x = Tensor::cat(&[&case.x, &case.x], 1)?;
+        case.id = Tensor::cat(&[&case.id, &case.id], 1)?;
         Ok(())
     }),
-    ("x of another dtype", |case| {
-        case.x = case.x.to_dtype(other(case.size.dtype))?;
+    ("ids of another dtype", |case| {
+        case.id = case.id.to_dtype(DType::I64)?;
+        Ok(())
+    }),
+    ("an embedding of another dtype", |case| {
+        case.table = case.table.to_dtype(other(case.size.dtype))?;
         Ok(())
     }),
     ("a gain of another dtype", |case| {
@@ -342,8 +357,8 @@ const CHANGES: [Change; 13] = [
         }
         Ok(())
     }),
-    ("an unaligned x", |case| {
-        case.x = behind(&case.x)?;
+    ("an unaligned embedding", |case| {
+        case.table = behind(&case.table)?;
         Ok(())
     }),
     ("a bias", |case| {

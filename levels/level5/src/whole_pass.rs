@@ -17,12 +17,13 @@ impl WholePass for Level5 {
         k::encoder_pass(pass)
     }
 
-    /// 2 launches per block, 1 after the last, and in bf16 1 before the first, on a Hopper, for one token in the sizes of the presets
-    /// `readme` and `smollm-135m`, up to 1024 keys.
+    /// 2 launches per block and 1 after the last, on a Hopper, for one token in the sizes of the presets `readme` and `smollm-135m`,
+    /// up to 1024 keys.
     fn decoder_pass(&self, pass: &mut DecoderPass) -> Result<Option<Tensor>> {
         let position = pass.caches.first().map_or(0, KvCache::len);
         let step = k::DecoderStep {
-            x: pass.x,
+            id: pass.ids,
+            table: pass.embedding.tensor(),
             blocks: &pass.blocks,
             heads: pass.heads.num_heads,
             cos: &pass.rope.cos,

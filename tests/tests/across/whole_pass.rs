@@ -38,7 +38,8 @@ impl WholePass for Zeros {
     }
 
     fn decoder_pass(&self, pass: &mut DecoderPass) -> candle_core::Result<Option<Tensor>> {
-        pass.x.zeros_like().map(Some)
+        let (_, c) = pass.embedding.tensor().dims2()?;
+        Tensor::zeros((1, 1, c), DType::F32, &Device::Cpu).map(Some)
     }
 
     fn head_pass(&self, pass: &HeadPass) -> candle_core::Result<Option<Tensor>> {

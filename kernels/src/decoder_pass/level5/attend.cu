@@ -1,6 +1,6 @@
 // Level 5 of decoder_pass: the first half of a block for one token, in one launch.
 //   x₁ = x + attention(norm(x)·Wqkvᵀ)·Woᵀ, with the rotation, and the append to the cache
-// x (H) in f32 as cluster.cuh tells, gain (H), Wqkv ((HEADS + 2·KV)·64, H), Wo (H, HEADS·64), keys and values (KV, capacity,
+// x (H) in f32 as cluster.cuh tells, in the first block row `id` of the table (vocab, H), gain (H), Wqkv ((HEADS + 2·KV)·64, H), Wo (H, HEADS·64), keys and values (KV, capacity,
 // 64), cos and sin (positions, 32).
 //
 // Against three launches (norm_gemv.cu, step_cluster.cu, row_gemv.cu): a launch and its edge take 0.5 µs, and each kernel
@@ -35,12 +35,24 @@ constexpr int KEY_THREADS = (KEY_WARPS + 1) * WARP;
 template <class E>
 struct Attend {
   Sums sums;
+  const unsigned *id;
+  const E *table;
+  unsigned vocab; // 0 after the first block
   const E *gain, *qkv, *out, *cos, *sin;
   E *keys, *values;
   const unsigned *position;
   unsigned capacity;
   float eps, scale; // 1/√D
 };
+
+// Columns c and c + 1 of the token's row of the table; NaN for an id outside of it, so that the error shows.
+template <class E, int H>
+__device__ __forceinline__ float2 embedded(const Attend<E> &p, int c) {
+  const unsigned id = *static_cast<const volatile unsigned *>(p.id);
+  if (id >= p.vocab) return make_float2(NAN, NAN);
+  const E *row = p.table + size_t(id) * H;
+  return make_float2(load_at_once(row + c), load_at_once(row + c + 1));
+}
 
 // The partial softmax of a group of lanes: maximum score, sum of exponentials, and 8 channels of Σ p·v.
 struct Softmax {
@@ -177,7 +189,9 @@ __device__ __forceinline__ void attend(const Attend<E> &p) {
   wait_for_previous();
   let_next_start();
 
-  add_parts<E, H, MLP_CLUSTERS>(p.sums, x, q_head, rank);
+  take_x<E, H>(p.sums, x, q_head, rank, [&](int c) {
+    return p.vocab ? embedded<E, H>(p, c) : sum_of_parts<MLP_CLUSTERS>(p.sums, c, H);
+  });
   float dots[PER_WARP];
   rows.times_norm(x, gain, p.eps, dots);
 #pragma unroll
@@ -260,11 +274,11 @@ __device__ __forceinline__ void attend(const Attend<E> &p) {
 
 #define ATTEND(E, NAME, H, HEADS, KV)                                                                                    \
   extern "C" __global__ void __cluster_dims__(C, 1, 1) __launch_bounds__(THREADS) decoder_attend_##H##_##NAME##_level5(   \
-      const float *x, const float *parts, float *x_out, float *parts_out, const E *gain, const E *qkv, const E *out,     \
-      const E *cos, const E *sin, E *keys, E *values, const unsigned *position, unsigned capacity, float eps,            \
-      float scale) {                                                                                                     \
-    attend<E, H, HEADS, KV>(                                                                                             \
-        {{x, parts, x_out, parts_out}, gain, qkv, out, cos, sin, keys, values, position, capacity, eps, scale});         \
+      const float *x, const float *parts, float *x_out, float *parts_out, const unsigned *id, const E *table,            \
+      unsigned vocab, const E *gain, const E *qkv, const E *out, const E *cos, const E *sin, E *keys, E *values,         \
+      const unsigned *position, unsigned capacity, float eps, float scale) {                                             \
+    attend<E, H, HEADS, KV>({{x, parts, x_out, parts_out}, id, table, vocab, gain, qkv, out, cos, sin, keys, values,     \
+                             position, capacity, eps, scale});                                                           \
   }
 
 ATTEND(bf16, bf16, 512, 8, 8)

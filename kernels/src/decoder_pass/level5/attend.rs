@@ -10,7 +10,7 @@ use crate::launch::{Module, module};
 
 static MODULE: Module = module!("decoder_pass/level5/attend", sm_90a);
 
-impl State {
+impl State<'_> {
     /// Launches `decoder_attend`, with the angles of all positions.
     pub fn attend(
         &mut self,
@@ -21,6 +21,9 @@ impl State {
         let (gain, eps) = rms(block.norm_before)?;
         let (keys, values) = cache.inner.tensors()?;
         self.clusters(&MODULE, self.size.attend, self.size.heads)
+            .read(self.id)
+            .constant(self.table)
+            .u32(self.vocab)
             .constant(gain)
             .constant(block.qkv.weight.tensor())
             .constant(block.out.weight.tensor())

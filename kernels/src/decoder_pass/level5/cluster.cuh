@@ -18,8 +18,7 @@ constexpr int C = 4, WARPS = 12, THREADS = WARPS * WARP, D = 64, F = 1536, MLP_C
 template <class E>
 constexpr bool COPIES = sizeof(E) == 4;
 
-// x of the launch before, with its partial sums, and this launch's: (H), (clusters, H). In f32, the first block reads the model's x,
-// which has none: `parts` is x.
+// x of the launch before, with its partial sums, and this launch's: (H), (clusters, H).
 struct Sums {
   const float *x, *parts;
   float *x_out, *parts_out;
@@ -93,11 +92,11 @@ __device__ __forceinline__ float2 load2_at_once(const float *p) {
 
 // Columns c and c + 1 of x plus N partial sums, all N + 1 loads in flight.
 template <int N>
-__device__ __forceinline__ float2 sum_of_parts(const float *x, const float *parts, int c, int h) {
+__device__ __forceinline__ float2 sum_of_parts(const Sums &p, int c, int h) {
   float2 v[N + 1];
-  v[0] = load2_at_once(x + c);
+  v[0] = load2_at_once(p.x + c);
 #pragma unroll
-  for (int i = 0; i < N; i++) v[i + 1] = load2_at_once(parts + i * h + c);
+  for (int i = 0; i < N; i++) v[i + 1] = load2_at_once(p.parts + i * h + c);
 #pragma unroll
   for (int i = 1; i <= N; i++) v[0].x += v[i].x, v[0].y += v[i].y;
   return v[0];
@@ -111,15 +110,13 @@ __device__ __forceinline__ int place(int c) {
   return (c >> 2 & 1) * (H / 2) + (c >> 3) * 4 + (c & 3);
 }
 
-// x plus N partial sums, in each block. The first cluster writes it for the next launch, a quarter per block. Also waits for
-// copies of this kernel, whose bytes all threads can read then.
-template <class E, int H, int N>
-__device__ __forceinline__ void add_parts(const Sums &p, float *x, unsigned cluster, unsigned rank) {
+// The launch's x in each block, from `pair(c)`: columns c and c + 1. The first cluster writes it for the next launch, a quarter
+// per block. Also waits for copies of this kernel, whose bytes all threads can read then.
+template <class E, int H, class Pair>
+__device__ __forceinline__ void take_x(const Sums &p, float *x, unsigned cluster, unsigned rank, Pair pair) {
   const int c = threadIdx.x * 2;
   if (c < H) {
-    float2 v;
-    if (COPIES<E> && p.parts == p.x) v = load2_at_once(p.x + c);
-    else v = sum_of_parts<N>(p.x, p.parts, c, H);
+    const float2 v = pair(c);
     *reinterpret_cast<float2 *>(x + place<E, H>(c)) = v;
     if (cluster == 0 && c / (H / C) == rank) *reinterpret_cast<float2 *>(p.x_out + c) = v;
   }

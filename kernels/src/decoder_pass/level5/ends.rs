@@ -1,33 +1,13 @@
-//! The launches of `ends.cu`.
+//! The launch of `ends.cu`.
 
 use candle_core::{Result, Tensor};
 
-use super::Size;
-use super::state::{MLP_CLUSTERS, State};
+use super::state::State;
 use crate::launch::{Launch, Module, module};
 
 static MODULE: Module = module!("decoder_pass/level5/ends", sm_90a);
 
-impl State {
-    /// x (1, 1, C) in f32, without partial sums: the model's, or what a launch of `decoder_begin` makes of it.
-    pub fn begin(x: &Tensor, size: &'static Size) -> Result<Self> {
-        let mut state = Self::new(x, size)?;
-        let Some(begin) = size.begin else {
-            state.first = Some(x.clone());
-            return Ok(state);
-        };
-        Launch::new(&MODULE, begin)
-            .grid(MLP_CLUSTERS, 1, 1)
-            .block(size.hidden / 2, 1, 1)
-            .programmatic()
-            .read(x)
-            .write(&state.now.x)
-            .write(&state.now.parts)
-            .u32(size.hidden)
-            .launch()?;
-        Ok(state)
-    }
-
+impl State<'_> {
     /// Launches `decoder_end` after a `decoder_mlp`: (1, 1, C)
     pub fn end(self) -> Result<Tensor> {
         Launch::new(&MODULE, self.size.end)
@@ -44,8 +24,8 @@ impl State {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::decoder_pass::level5::SIZES;
+    use crate::decoder_pass::level5::state::MLP_CLUSTERS;
     use crate::testing::KernelFile;
 
     #[test]

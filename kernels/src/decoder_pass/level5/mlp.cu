@@ -47,7 +47,7 @@ __device__ __forceinline__ void mlp(const Mlp<E> &p) {
   wait_for_previous();
   let_next_start();
 
-  add_parts<E, H, PARTS>(p.sums, x, cluster, rank);
+  take_x<E, H>(p.sums, x, cluster, rank, [&](int c) { return sum_of_parts<PARTS>(p.sums, c, H); });
   float dots[2 * PER_WARP];
   rows.times_norm(x, gain, p.eps, dots);
 #pragma unroll

@@ -8,7 +8,7 @@ use crate::launch::{Module, module};
 
 static MODULE: Module = module!("decoder_pass/level5/mlp", sm_90a);
 
-impl State {
+impl State<'_> {
     /// Launches `decoder_mlp`.
     pub fn mlp(&mut self, block: &DecoderBlock) -> Result<()> {
         let (gain, eps) = rms(block.norm_after)?;

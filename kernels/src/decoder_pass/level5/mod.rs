@@ -1,7 +1,7 @@
 //! Level 5: the blocks of `readme` and `smollm-135m` for one token on Hopper as one chain of launches that overlap.
 //!
-//! `decoder_begin` in bf16, then `decoder_attend` and `decoder_mlp` for each block, then `decoder_end`. The weights are read where they
-//! lie.
+//! `decoder_attend` and `decoder_mlp` for each block, the first of which reads the token's row of the embedding, then `decoder_end`.
+//! The weights are read where they lie.
 
 mod attend;
 mod ends;
@@ -38,21 +38,18 @@ pub(super) struct Size {
     pub kv_heads: usize,
     /// Dtype of all operands.
     pub dtype: DType,
-    /// Entry of `ends.cu`; `None` for f32, where the first block reads x.
-    pub begin: Option<&'static str>,
     pub attend: &'static str,
     pub mlp: &'static str,
     pub end: &'static str,
 }
 
 macro_rules! size {
-    ($hidden:literal, $heads:literal, $kv_heads:literal, $dtype:ident, $name:literal, $begin:expr) => {
+    ($hidden:literal, $heads:literal, $kv_heads:literal, $dtype:ident, $name:literal) => {
         Size {
             hidden: $hidden,
             heads: $heads,
             kv_heads: $kv_heads,
             dtype: DType::$dtype,
-            begin: $begin,
             attend: concat!("decoder_attend_", $hidden, "_", $name, "_level5"),
             mlp: concat!("decoder_mlp_", $hidden, "_", $name, "_level5"),
             end: concat!("decoder_end_", $name, "_level5"),
@@ -60,19 +57,19 @@ macro_rules! size {
     };
 }
 
-const BEGIN: Option<&str> = Some("decoder_begin_bf16_level5");
-
 pub(super) const SIZES: [Size; 4] = [
-    size!(512, 8, 8, BF16, "bf16", BEGIN),
-    size!(576, 9, 3, BF16, "bf16", BEGIN),
-    size!(512, 8, 8, F32, "f32", None),
-    size!(576, 9, 3, F32, "f32", None),
+    size!(512, 8, 8, BF16, "bf16"),
+    size!(576, 9, 3, BF16, "bf16"),
+    size!(512, 8, 8, F32, "f32"),
+    size!(576, 9, 3, F32, "f32"),
 ];
 
-/// All blocks of a language model, for one token.
+/// The embedding and all blocks of a language model, for one token.
 pub struct DecoderStep<'a> {
-    /// (1, 1, C)
-    pub x: &'a Tensor,
+    /// (1, 1) u32
+    pub id: &'a Tensor,
+    /// The embedding: (V, C)
+    pub table: &'a Tensor,
     /// The blocks, in order.
     pub blocks: &'a [DecoderBlock<'a>],
     /// H: query heads.
@@ -94,7 +91,7 @@ impl DecoderStep<'_> {
     /// # Errors
     /// If the driver does not answer.
     pub fn fits(&self, caches: &[&Cache]) -> Result<bool> {
-        let facts = Facts::of(self.x.device())?;
+        let facts = Facts::of(self.table.device())?;
         let hopper = facts.has(Feature::Wgmma) && !facts.simulated;
         Ok(hopper && !Idea::DecoderPass.is_left_out() && self.is_readable(caches))
     }
@@ -109,7 +106,9 @@ impl DecoderStep<'_> {
             let fits = |(positions, half)| positions >= capacity && half == D / 2;
             x.dims2().is_ok_and(fits) && size.reads(x)
         };
-        !self.blocks.is_empty()
+        let has_id = self.id.dims() == [1, 1] && self.id.dtype() == DType::U32;
+        has_id
+            && !self.blocks.is_empty()
             && self.blocks.len() == caches.len()
             && self.blocks.iter().all(|block| size.has(block))
             && [self.cos, self.sin].into_iter().all(has_angles)
@@ -126,10 +125,11 @@ impl DecoderStep<'_> {
     }
 
     fn size(&self) -> Option<&'static Size> {
-        let of_x = |size: &&Size| {
-            self.x.dims() == [1, 1, size.hidden] && self.heads == size.heads && size.reads(self.x)
+        let of_table = |size: &&Size| {
+            let is_wide = (self.table.dims2()).is_ok_and(|(_, c)| c == size.hidden);
+            is_wide && self.heads == size.heads && size.reads(self.table)
         };
-        SIZES.iter().find(of_x)
+        SIZES.iter().find(of_table)
     }
 
     /// (1, 1, C), for a step that [fits](Self::fits).
@@ -150,15 +150,15 @@ impl DecoderStep<'_> {
             candle_core::bail!("{KERNEL}: expected caches on a GPU, found one on the CPU")
         };
         let run = || {
-            let mut state = State::begin(self.x, size)?;
+            let mut state = State::new(self.id, self.table, size)?;
             for (block, cache) in self.blocks.iter().zip(&caches) {
                 state.attend(block, [self.cos, self.sin], cache)?;
                 state.mlp(block)?;
             }
             state.end()
         };
-        // No launch of a step writes a weight, and each cache belongs to one. In the chain of a step, the first launch overlaps
-        // with the embedding, and the head with the last: a chain of its own would wait at both ends.
+        // No launch of a step writes a weight, and each cache belongs to one. In the chain of a step, the head overlaps with the
+        // last launch: a chain of its own would wait at both ends.
         if is_chained() { run() } else { chained(run) }
     }
 }

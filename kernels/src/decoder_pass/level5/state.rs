@@ -1,6 +1,6 @@
 //! The sums that a launch of a step leaves for the next one, and its constants.
 
-use candle_core::{DType, Result, Tensor};
+use candle_core::{DType, Device, Result, Tensor};
 use operands::Norm;
 
 use super::Size;
@@ -21,18 +21,22 @@ pub(super) struct Sums {
 }
 
 /// The sums that the last launch has written, and those that the next one writes.
-pub(super) struct State {
+pub(super) struct State<'a> {
     pub size: &'static Size,
+    /// (1, 1) u32
+    pub id: &'a Tensor,
+    /// (V, C)
+    pub table: &'a Tensor,
+    /// V before the first block, which reads a row of the table in place of `now`; then 0.
+    pub vocab: usize,
     /// (1, 1, C), in the dtype of the model.
     pub y: Tensor,
-    /// In f32 the x of the model, (1, 1, C), without partial sums, until a launch has read it in place of `now`.
-    pub first: Option<Tensor>,
     pub now: Sums,
     pub next: Sums,
 }
 
-fn sums(x: &Tensor, size: &Size) -> Result<Sums> {
-    let f32 = |shape: &[usize]| output::tensor(shape, DType::F32, x.device());
+fn sums(device: &Device, size: &Size) -> Result<Sums> {
+    let f32 = |shape: &[usize]| output::tensor(shape, DType::F32, device);
     // attend.cu has a cluster per query head, which are fewer.
     Ok(Sums {
         x: f32(&[size.hidden])?,
@@ -48,15 +52,18 @@ pub(super) fn rms(norm: &Norm) -> Result<(&Tensor, f64)> {
     }
 }
 
-impl State {
-    /// Memory for a step of x (1, 1, C).
-    pub fn new(x: &Tensor, size: &'static Size) -> Result<Self> {
+impl<'a> State<'a> {
+    /// Memory for a step of the token `id` (1, 1), whose embedding is a row of the table (V, C).
+    pub fn new(id: &'a Tensor, table: &'a Tensor, size: &'static Size) -> Result<Self> {
+        let device = table.device();
         Ok(Self {
             size,
-            y: output::tensor(x.shape(), size.dtype, x.device())?,
-            first: None,
-            now: sums(x, size)?,
-            next: sums(x, size)?,
+            id,
+            table,
+            vocab: table.dim(0)?,
+            y: output::tensor((1, 1, size.hidden), size.dtype, device)?,
+            now: sums(device, size)?,
+            next: sums(device, size)?,
         })
     }
 
@@ -67,23 +74,19 @@ impl State {
         entry: &'static str,
         count: usize,
     ) -> Launch<'_> {
-        let (x, parts) = match &self.first {
-            Some(x) => (x, x),
-            None => (&self.now.x, &self.now.parts),
-        };
         Launch::new(module, entry)
             .grid(count * BLOCKS, 1, 1)
             .block(THREADS, 1, 1)
             .programmatic()
-            .read(x)
-            .read(parts)
+            .read(&self.now.x)
+            .read(&self.now.parts)
             .write(&self.next.x)
             .write(&self.next.parts)
     }
 
     /// Swaps the sums: the next launch reads those that this one wrote.
     pub fn turn(&mut self) {
-        self.first = None;
+        self.vocab = 0;
         std::mem::swap(&mut self.now, &mut self.next);
     }
 }
