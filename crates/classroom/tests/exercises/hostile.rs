@@ -179,8 +179,7 @@ fn no_limit_on_loads_is_kept_by_atomics() {
     }
     let failure = checked(exercise, &text);
     assert_eq!(failure.by, Part::Limit, "{}", failure.line);
-    let expected =
-        "loads from x, per row, of the two that 256 columns need: expected at most 2, found 8";
+    let expected = "loads from x, per row (256 columns need two): expected at most 2, found 8";
     assert!(failure.line.contains(expected), "{}", failure.line);
 }
 
