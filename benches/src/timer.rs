@@ -136,8 +136,8 @@ impl Timer {
     }
 
     // ANCHOR: calls
-    /// How many calls make a sample. The first calls are the warm-up: they load kernels and pack weights, and would
-    /// seem to be a sample by themselves.
+    /// How many calls make a sample. The first calls are the warm-up: they load kernels and pack weights, so a single
+    /// one could last as long as a sample.
     fn calls(&self, timed: &mut dyn Timed) -> Result<usize> {
         for _ in 0..3 {
             self.host(timed, 1)?;
@@ -147,7 +147,7 @@ impl Timer {
         }
         let mut calls = 1;
         loop {
-            // The shorter of two: one that is interrupted would seem to be a sample by itself.
+            // The shorter of two, because an interruption alone could last as long as a sample.
             let taken = self.host(timed, calls)?.min(self.host(timed, calls)?);
             if taken >= SAMPLE.as_secs_f64() * 1e6 || calls >= 1 << 16 {
                 return Ok(calls);
