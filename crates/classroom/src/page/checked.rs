@@ -65,17 +65,17 @@ fn sizes(sizes: &Sizes) -> String {
 }
 
 fn limit(limit: &Limit) -> String {
-    let of = limit
+    let kernel = limit
         .entry
         .as_ref()
-        .map(|entry| format!(" of `{entry}`"))
+        .map(|entry| format!(" for `{entry}`"))
         .unwrap_or_default();
     let bounds = [("at most", limit.at_most), ("at least", limit.at_least)];
     let bounds = bounds
         .iter()
         .filter_map(|(word, bound)| Some(format!("{word} {}", short((*bound)?))));
     format!(
-        "Limit: {}{of}: {} (`{}`).",
+        "Limit{kernel}: {}: {} (`{}`).",
         limit.what,
         bounds.collect::<Vec<_>>().join(", "),
         limit.of
