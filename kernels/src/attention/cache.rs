@@ -14,8 +14,8 @@ use crate::output;
 
 /// Room for the keys and values of `capacity` positions: (B, Hkv, capacity, D) on a GPU, in blocks of keys on a CPU.
 ///
-/// `rope_append` writes them and `causal_attention` of the same level reads them. Positions that were not written are
-/// never read.
+/// `rope_append` writes them and `causal_attention` of the same level reads them. Positions that were not written
+/// never count: a kernel of level 5 may load them early, and leaves them out.
 pub struct Cache {
     /// B
     pub batch: usize,

@@ -5,7 +5,7 @@
 //   score[s] = Σ q[c]·k[s][c] / √D                          s < n = min(S, keys that query 0 sees + t)
 //   y[c]     = Σ exp(score[s] − max)·v[s][c] / Σ exp(score[s] − max)
 //
-// Read next: level4/tile_f32.cu, where a block has 64 queries instead of one, so that a tile of keys serves all of them,
+// Read next: level4/tile_f32.cu, where a block has up to 64 queries instead of one, so that a tile of keys serves all of them,
 // and the scores stay in registers: the maximum and the sum are corrected tile by tile (online softmax).
 #include "common/exp2.cuh"
 

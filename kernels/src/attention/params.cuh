@@ -1,4 +1,4 @@
-// The parameters of every attention kernel, in the order of Params::arguments in params.rs.
+// The parameters that most attention kernels begin with, in the order of Params::arguments in params.rs.
 #pragma once
 
 #include "common/exp2.cuh"

@@ -135,7 +135,7 @@ impl<'a> Params<'a> {
         steps.iter().chain(&starts).all(|x| x % elements == 0)
     }
 
-    /// Adds the parameters that all kernels of attention begin with, but for `y`: see `PARAMS` in `params.cuh`.
+    /// Adds the parameters that most kernels of attention begin with, but for `y`: see `PARAMS` in `params.cuh`.
     pub fn arguments(&self, launch: Launch<'a>) -> Launch<'a> {
         let (q, kv) = (self.q_strides, self.kv_strides);
         let launch = launch

@@ -1,9 +1,9 @@
 // Programmatic dependent launch: a kernel that starts before the one before it has ended. kernels/src/launch/chain.rs
 // explains it. From compute capability 9.0 on; before, these functions do nothing, and launches wait for each other.
 //
-// A kernel loads before wait_for_previous only what no kernel before it in the chain writes, and loads it by
-// load16_at_once: the compiler may move other loads below the wait. What the kernels before wrote must not be loaded
-// through const T *__restrict__: such loads (ld.global.nc) may rise above the wait.
+// A kernel loads before wait_for_previous only what no kernel before it in the chain writes, and loads it by an asm volatile, such
+// as load16_at_once: the compiler may move other loads below the wait. What the kernels before wrote must not be loaded through
+// const T *__restrict__: such loads (ld.global.nc) may rise above the wait.
 //
 // The place of let_next_start was chosen by measurement. At the top, the next kernel has the most time to load its weights.
 // After the wait, these loads do not compete with this kernel's own. benches/NOTES.md has the times.

@@ -38,7 +38,7 @@ fn check(kernel: &str, ids: &Tensor, w: &Tensor) -> Result<((usize, usize), Vec<
     Ok(((vocab, c), [ids.dims(), &[c]].concat()))
 }
 
-/// Level 3: hand-written PTX on a GPU, and plain loops on a CPU.
+/// Level 3: hand-written PTX on a GPU, and a copy of each row on a CPU.
 pub mod level3 {
     use super::*;
 
@@ -61,7 +61,7 @@ pub mod level3 {
     }
 }
 
-/// Level 4: CUDA C++ on a GPU, and SIMD lanes on a CPU.
+/// Level 4: CUDA C++ on a GPU, and the copies of level 3 on a CPU.
 pub mod level4 {
     use super::*;
 

@@ -3,7 +3,7 @@
 //   m = mean(x)     v = mean((x - m)^2)     y = (x - m) / sqrt(v + eps) * w + b        over a row of C columns
 //
 // rms_norm/level5.cu says why this is faster than level 4 where tensors are small: no registers and turns for chunks
-// that a row does not have, half a warp for a short row, no barrier, one instruction for 1 / sqrt. Most of it counts
+// that a row does not have, half a warp for a short row, no barrier, a few instructions for 1 / sqrt. Most of it counts
 // twice here, with two sums per row and two vectors. And all loads come first, those of w and b too: level 4 has no
 // registers for that, and loads them after the mean.
 //

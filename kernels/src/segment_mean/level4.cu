@@ -3,7 +3,7 @@
 //   y[g][c] = Σᵢ x[i][c] / n,   i from offsets[g] to offsets[g+1], n of them; 0 if n = 0
 //
 // Compared with level 3. A lane reads four channels at once, so a warp moves 512 bytes of f32 with one
-// instruction. With fewer than 128 channels a warp reads several nodes at once, and shuffles add their
+// instruction. With up to 64 channels a warp reads several nodes at once, and shuffles add their
 // lanes; the warps of a block exchange their sums in shared memory once. And a graph of many nodes is
 // split over blocks: each writes its sum to memory, and a second launch adds them. Level 3 has ⌈C/32⌉
 // blocks for a graph, 4 of 132 SMs for C = 128.

@@ -1,5 +1,5 @@
-//! Level 4: 16 bytes per lane, shuffles between lanes, and long graphs split over blocks; a fallback for rows that are not
-//! aligned.
+//! Level 4: four channels per lane, shuffles between lanes, and long graphs split over blocks; a fallback for rows that are
+//! not aligned.
 
 use candle_core::{DType, Result, Tensor};
 

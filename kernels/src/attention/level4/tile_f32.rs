@@ -74,7 +74,7 @@ impl TileShape {
         if self.d <= 80 { 64 } else { 32 }
     }
 
-    /// Bytes of shared memory: q, then k, whose place p takes where it is larger, then v.
+    /// Bytes of shared memory: q, then the larger of k and p, which takes its place, then v.
     fn smem(&self) -> usize {
         let (queries, keys) = (self.queries(), self.keys());
         let (pitch, p_pitch) = (self.d + 4, keys + 8);

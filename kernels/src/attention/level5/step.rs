@@ -24,7 +24,7 @@ pub struct Step<'a> {
     pub cache: &'a PositionedCache<'a>,
 }
 
-/// Name in the registry of the entry that takes any alignment.
+/// Name in the registry of an entry that takes any alignment.
 const LAUNCHES: &str = "attention_step_launches";
 
 /// Runs an entry of [`STEP_REGISTRY`]: (B, T, H·D).

@@ -20,7 +20,7 @@
 // blocks: from some 2048 keys on that is faster, and level 5's table says where.
 // Outcome: `workbook ablation`, and book/chapters/level5.md.
 //
-// Bytes moved: 4 or 2 times (2·Hkv·S·D, each key and value once per ROWS queries, + 2·B·T·(H + Hkv)·D). Launch: grid
+// Bytes moved: 4 or 2 times (2·B·Hkv·S·D, each key and value once per ROWS queries, + 2·B·T·(H + 2·Hkv)·D). Launch: grid
 // (8, Hkv·⌈T·H/Hkv/ROWS⌉, B) in clusters of 8, or (4, Hkv, B) in clusters of 4 for one row; 128 threads.
 //
 // To be faster: larger clusters, 16 blocks with an opt-in; keys of the next pass by bulk copies.

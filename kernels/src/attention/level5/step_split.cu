@@ -1,8 +1,8 @@
 // Level 5 of attention, for a decode step on every GPU: one launch rotates q and k, appends k and v to the cache, and
 // computes the attention of each query to the keys of the cache and to the new ones.
 //
-// Against rope/level5.cu, decode.cu and, for more than 256 keys, attention_combine: three launches in place of one. The
-// last of them reads a few KB that the one before has written. Against step_cluster.cu, which needs sm_90: a long cache has as many
+// Against rope/level5.cu, decode.cu and, for more than 256 keys, attention_combine: one launch in place of three. The
+// last of these reads a few KB that the one before has written. Against step_cluster.cu, which needs sm_90: a long cache has as many
 // blocks as decode.cu gives it, on any GPU, and they exchange their parts through memory.
 //   - The last block to finish joins the parts of a key head. Each block writes its part, makes it visible to the
 //     device by a fence, and draws a number from a ticket counter in memory. Whoever draws the last number knows that all
@@ -19,7 +19,7 @@
 // Prediction: two launches less than before for more than 256 keys, one less for fewer, at 1 to 2.5 µs each in a plain
 // graph; the ticket costs a fence, an atomic and a trip to memory for the parts, 1 to 1.5 µs. benches/NOTES.md has the sum.
 //
-// Bytes moved: 4 or 2 times (2·Hkv·S·D, once per ROWS queries, + 2·B·T·(H + Hkv)·D), + the parts. Launch: grid
+// Bytes moved: 4 or 2 times (2·B·Hkv·S·D, once per ROWS queries, + 2·B·T·(H + 2·Hkv)·D), + the parts. Launch: grid
 // (splits, Hkv·⌈T·H/Hkv/ROWS⌉, B), 512 threads, `keys_per_split` keys per split.
 //
 // To be faster: overlap with the launch before from sm_90 on, which takes 84 KB more PTX; keys in flight before the position

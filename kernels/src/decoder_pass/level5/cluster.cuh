@@ -1,8 +1,8 @@
 // Shared by both kernels of a block of the language model: a cluster of C blocks for one token.
 //
-// A kernel reads x and the partial sums that the clusters of the launch before have left, adds them, and leaves partial sums
-// of its own. Everything is in f32, and added in the order of the clusters: the bits are the same in each run. Two pairs of x and
-// partial sums take turns, so that no launch writes what another one still reads.
+// A kernel reads x and the partial sums that the clusters of the launch before have left (the first, a row of the embedding), adds
+// them, and leaves partial sums of its own. Everything is in f32, and added in the order of the clusters: the bits are the same in
+// each run. Two pairs of x and partial sums take turns, so that no launch writes what another one still reads.
 #pragma once
 
 #include "common/activation.cuh"

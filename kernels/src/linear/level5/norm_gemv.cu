@@ -22,7 +22,7 @@
 // To be faster: bulk copies to shared memory in place of loads to registers, which limit R.
 //
 // Compiled for sm_75 and sm_90: from sm_90 on, a launch may overlap with the one before.
-// Bytes moved: 4 or 2 times (N·K + N + 2·K + N), x and g mostly from L2. Launch: R rows of w per warp, WARPS warps per block.
+// Bytes moved: 4 or 2 times (N·K + N + 2·K + N), x and g mostly from L2. Launch: R elements of y per warp, WARPS warps per block.
 #include "common/overlap.cuh"
 #include "common/warp.cuh"
 #include "linear/level5/next_step.cuh"

@@ -7,7 +7,7 @@
 //
 // Prediction: the rate of linear at level 4, less the divisions that find a column's pixel: two a step
 // and thread, where copies have 16 bytes.
-// Where it loses: to level 3, on small images in small patches (10x3x32x32, below). A step is 128 columns of K
+// Where it loses: to level 3, on small images in small patches (10x3x32x32 in mma.md). A step is 128 columns of K
 // and there are 48, and patches 4 pixels wide are gathered an element at a time.
 // To be faster: as linear.
 //
