@@ -13,7 +13,7 @@ use crate::without::{Idea, allows};
 /// A kernel that can be picked; `F` is what runs it. (The entry of a *launch* is the name of a kernel in PTX.)
 #[derive(Debug)]
 pub struct Entry<F> {
-    /// `matmul_level5_32x32`
+    /// `matmul_f32_level5_32x32_k64`
     pub name: &'static str,
     /// Whether it can compute a problem on a device. A few refuse sizes, too, for which they are never the fastest.
     pub can: fn(&Problem, &Facts) -> bool,

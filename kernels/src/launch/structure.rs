@@ -1,10 +1,11 @@
-//! Arguments that a kernel takes as one struct by value, which C++ can index: `Params` of `graph_pass/level5/bf16.cu`.
+//! Arguments that a kernel takes as one struct by value, which C++ can index: `Params` of `graph_pass/level5/bf16.cuh` and `f32.cuh`.
 
 use candle_core::Result;
 
 use crate::error::mismatch;
 
-/// The most bytes of a kernel's parameters: "CUDA C++ Programming Guide", function parameters.
+/// The most bytes of a kernel's parameters before CUDA 12.1, which allows 32,764: "CUDA C++ Programming Guide", function
+/// parameters.
 const MOST: usize = 4096;
 
 /// A struct as C++ lays it out: each field at the next multiple of its own size, all else 0.

@@ -14,7 +14,7 @@ use crate::cpu::parallel::{self, Threads};
 use crate::element::Element;
 use crate::output;
 
-/// Tokens per task: those of a block in a level-4 cache.
+/// Tokens whose queries a task rotates: as many as a block of the cache has keys.
 const TOKENS: usize = 64;
 
 /// Operands of the rotation and the append.

@@ -196,7 +196,7 @@ impl State {
         }
     }
 
-    /// Computes qᵢ·(k + Wₑe)/√D = q·k + folded·e for the edges of the chunk; −∞ after the last.
+    /// Computes qᵢ·(k + Wₑe)/√D = q·k + folded·e for the edges of the chunk; the lowest f32 after the last.
     #[inline(always)]
     fn score<S: Simd>(&mut self, simd: S, head: usize, count: usize) {
         let (d, fe) = (self.d, self.fe);

@@ -28,7 +28,7 @@ use crate::cpu::math::{exp, exp_f32s};
 use crate::cpu::parallel;
 use crate::output;
 
-/// Blocks per part from which a further split is worth it. A part has more than half as many.
+/// Blocks per part from which a further split is worth it. A part has at least half as many.
 const BLOCKS: usize = 8;
 
 /// Returns the attention of one query per head to a cache: (B, 1, H·D).
@@ -52,7 +52,7 @@ pub fn attend<T: Stored>(queries: Queries<T>, k: &Keys<T>, v: HeadRows<T>) -> Re
     Tensor::from_vec(out, (queries.batch, 1, queries.heads * d), &Device::Cpu)
 }
 
-/// Number of parts per stream: at least two per thread.
+/// Number of parts per stream: two per thread in all, or fewer where there are few keys.
 fn splits<T>(queries: &Queries<T>) -> usize {
     let streams = queries.batch * queries.kv_heads;
     let wanted = (2 * rayon::current_num_threads()).div_ceil(streams);
