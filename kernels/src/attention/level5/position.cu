@@ -2,7 +2,7 @@
 //
 // Launch: one thread. In a chain (kernels/src/launch/chain.rs) the next step begins after the position is advanced.
 //
-// Prediction: what a launch costs, 0.7 µs in a graph, 0.6 µs in a chain. Outcome: an empty launch in a chain takes 0.5 (benches/NOTES.md, A profile of a block).
+// Prediction: what a launch costs, 0.7 µs in a graph, 0.6 µs in a chain. Outcome: an empty one takes 0.5 there (benches/NOTES.md).
 // To be faster: the last kernel of the step advances the position, as the head of one sequence does
 // (linear/level5/next_step.cuh).
 //
