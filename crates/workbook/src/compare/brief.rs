@@ -1,6 +1,6 @@
 //! The README's brief results: eight workloads on a GPU, compared with the fastest PyTorch.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use results::{HIGHEST, Machine, Results, Row, Workload, notes};
 
@@ -69,24 +69,6 @@ fn range(results: &Results) -> Option<String> {
     ))
 }
 
-/// Largest difference of a level's logits from those of level 1, by dtype.
-fn differences(results: &Results) -> String {
-    let mut of: BTreeMap<&str, f64> = BTreeMap::new();
-    for row in results.rows.iter().filter(|row| row.system.is_none()) {
-        let largest = of.entry(&row.dtype).or_default();
-        *largest = largest.max(row.max_difference);
-    }
-    let items: Vec<String> = of
-        .iter()
-        .rev()
-        .map(|(dtype, d)| format!("{d:.1e} in {dtype}"))
-        .collect();
-    format!(
-        "Levels 2 to {HIGHEST} differ from level 1 only by rounding, at most by this share of the largest output: {}.",
-        items.join(" and ")
-    )
-}
-
 /// How many of the workloads PyTorch computes fastest with the code of `max-autotune` in a CUDA graph recorded by hand.
 fn autotuned(workloads: &[(&str, Workload)]) -> String {
     let is = |(_, workload): &&(&str, Workload)| {
@@ -145,14 +127,12 @@ fn table(results: &Results, named: &[(&str, &'static str)]) -> Option<(String, S
     }
     let caption = format!(
         "Median time of one run of the model, by the CPU's clock, with random weights. *One token*: the next after about 250 others. \
-         *G*: level {HIGHEST} as one CUDA graph, where that is faster; otherwise, kernels are launched one by one. *PyTorch*: version {} in the \
-         fastest mode tried ({}). {} In f32, PyTorch and level {HIGHEST} have nearly the same precision \
-         ([how](book/chapters/dispatch.md#the-kernels)). {} \
-         Measured {}. [All results](benches/results/README.md).",
+         *G*: level {HIGHEST} is faster as one CUDA graph; in the other rows, its kernels are launched one by one. *PyTorch*: version {} in \
+         the fastest mode tried ({}). {} In f32, PyTorch and level {HIGHEST} have nearly the same precision \
+         ([how](book/chapters/dispatch.md#the-kernels)). Measured {}. [All results](benches/results/README.md).",
         pytorch(results, &rows).join(", "),
         autotuned(&workloads),
         range(results).unwrap_or_default(),
-        differences(results),
         measured(&results.machine, &rows),
     );
     Some((text, caption))

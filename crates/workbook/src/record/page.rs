@@ -1,9 +1,10 @@
 //! `benches/results/README.md`: all tables, and links to all charts.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use results::{Kind, Machine};
+use results::{Kind, Machine, Results};
 
 use super::folder::{Drawing, make};
 use super::{All, Charts, slower};
@@ -112,7 +113,11 @@ fn device(all: &All, charts: &Charts, name: &str) -> String {
     let mut text = format!("\n## {} (`{name}`)\n\n", first.name);
     if let Some((_, results)) = all.models.iter().find(|(other, _)| other == name) {
         let machine = &results.machine;
-        text += &format!("Whole models on {machine}; {}.\n\n", commit(machine));
+        text += &format!(
+            "Whole models on {machine}; {}. {}\n\n",
+            commit(machine),
+            differences(results)
+        );
         text += &compare::sections(results);
         let ops = all.ops.iter().find(|(other, _)| other == name);
         text += &slower::table(results, ops.map(|(_, ops)| ops));
@@ -122,6 +127,24 @@ fn device(all: &All, charts: &Charts, name: &str) -> String {
         text += &links(kind, machine, charts, name);
     }
     text
+}
+
+/// Largest difference of a level's logits from those of level 1, by dtype.
+fn differences(results: &Results) -> String {
+    let mut of: BTreeMap<&str, f64> = BTreeMap::new();
+    for row in results.rows.iter().filter(|row| row.system.is_none()) {
+        let largest = of.entry(&row.dtype).or_default();
+        *largest = largest.max(row.max_difference);
+    }
+    let items: Vec<String> = of
+        .iter()
+        .rev()
+        .map(|(dtype, d)| format!("{d:.1e} in {dtype}"))
+        .collect();
+    format!(
+        "Largest difference of any level from level 1, divided by level 1's largest output: {}.",
+        items.join(" and ")
+    )
 }
 
 fn machine<'a>(all: &'a All, kind: Kind, name: &str) -> Option<&'a Machine> {

@@ -58,15 +58,18 @@ fn the_readme_shows_what_is_printed() {
     let faults = [at(finding), at(other)];
 
     let source = read("book/simulated/missing_barrier.cu");
-    let shown = source.lines().enumerate().filter(|(_, line)| {
-        !line.trim().is_empty() && !line.starts_with("//") && !line.trim().starts_with("// ANCHOR")
-    });
-    let mut lines: Vec<(String, Ink)> = shown
+    // The anchors that the book includes parts by are left out, within the kernel as empty lines.
+    let is_code = |line: &&str| !line.is_empty() && !line.starts_with("//");
+    let first = source.lines().position(|line| is_code(&line)).unwrap();
+    let last = source.lines().rposition(|line| is_code(&line)).unwrap();
+    let kernel = source.lines().enumerate().take(last + 1).skip(first);
+    let mut lines: Vec<(String, Ink)> = kernel
         .map(|(index, line)| {
             let fault = faults.contains(&(index + 1));
             let mark = if fault { ">" } else { " " };
             let ink = if fault { Ink::Fault } else { Ink::Plain };
-            (format!("{mark}{:3}  {line}", index + 1), ink)
+            let code = if is_code(&line) { line } else { "" };
+            (format!("{mark}{:3}  {code}", index + 1), ink)
         })
         .collect();
     lines.push((String::new(), Ink::Plain));
@@ -74,8 +77,8 @@ fn the_readme_shows_what_is_printed() {
     lines.push((words.join(" "), Ink::Command));
     lines.push((String::new(), Ink::Plain));
     lines.push((finding.to_string(), Ink::Fault));
-    let count = output.lines().last().unwrap();
-    lines.push((format!("… the first of {count}"), Ink::Plain));
+    assert_eq!(output.lines().last(), Some("2 findings"));
+    lines.push(("… and one more finding".into(), Ink::Plain));
 
     let image = terminal::draw(&lines);
     let path = root.join("docs/images/data-race.svg");
