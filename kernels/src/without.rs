@@ -1,10 +1,10 @@
 //! Level 5 without some of its ideas: what an idea brings is the time that a model takes without it.
 //!
-//! The setting is one of the process. A CUDA graph keeps the kernels of its recording.
+//! Each thread has a setting of its own. A CUDA graph keeps the kernels of its recording.
 
+use std::cell::Cell;
 use std::fmt;
 use std::str::FromStr;
-use std::sync::atomic::{AtomicU16, Ordering};
 
 /// An idea of level 5 that can be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,8 +39,10 @@ pub enum Idea {
     Overlap,
 }
 
-/// The ideas that are left out, a bit each.
-static LEFT_OUT: AtomicU16 = AtomicU16::new(0);
+thread_local! {
+    /// The ideas that this thread leaves out, a bit each.
+    static LEFT_OUT: Cell<u16> = const { Cell::new(0) };
+}
 
 impl Idea {
     /// All ideas, those of whole passes first.
@@ -81,7 +83,7 @@ impl Idea {
         }
     }
 
-    /// Whether the process leaves it out.
+    /// Whether this thread leaves it out.
     #[inline]
     pub fn is_left_out(self) -> bool {
         left_out() & self.bit() != 0
@@ -121,16 +123,16 @@ impl FromStr for Idea {
     }
 }
 
-/// Leaves out these ideas and no others, from the next launch on.
+/// Leaves out these ideas and no others, from this thread's next launch on.
 pub fn set(ideas: &[Idea]) {
     let bits = ideas.iter().fold(0, |bits, idea| bits | idea.bit());
-    LEFT_OUT.store(bits, Ordering::Relaxed);
+    LEFT_OUT.set(bits);
 }
 
 /// The ideas that are left out, a bit each: equal numbers mean equal choices of kernels.
 #[inline]
 pub(crate) fn left_out() -> u16 {
-    LEFT_OUT.load(Ordering::Relaxed)
+    LEFT_OUT.get()
 }
 
 /// Whether a kernel of a registry may run.
@@ -153,6 +155,15 @@ mod tests {
             error.starts_with("expected one of dispatch, cuda-graph, "),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_thread_leaves_out_nothing_of_another() {
+        set(&[Idea::Tf32x3]);
+        let elsewhere = std::thread::spawn(|| Idea::Tf32x3.is_left_out());
+        assert!(!elsewhere.join().expect("no panic"));
+        assert!(Idea::Tf32x3.is_left_out());
+        set(&[]);
     }
 
     /// The ideas that are kernels have kernels, and the kernels of level 4 belong to none.

@@ -4,7 +4,7 @@ use benches::Job;
 use candle_core::{Result, Tensor};
 use kernels::without::{self, Idea};
 
-/// A job, and the idea that is left out whenever it runs: the setting is one of the process, and jobs take turns.
+/// A job, and the idea that is left out whenever it runs: the setting is the thread's, and jobs take turns.
 pub struct Without {
     idea: Option<Idea>,
     job: Box<dyn Job>,
