@@ -11,6 +11,7 @@ mod fill;
 mod list;
 pub mod npy;
 mod operands;
+mod signature;
 #[cfg(test)]
 mod tests;
 
@@ -25,6 +26,7 @@ use crate::{Dim, Kernel, Module};
 pub use argument::{Argument, Contents, Fill};
 pub use element::Element;
 pub use operands::Operands;
+pub use signature::parameters;
 
 /// Returns the file with a kernel's launches: `X.cases` next to `X.ptx`, or next to `X.sm_80.ptx`, one of
 /// several texts of a kernel file. For hand-written `kernels/src/OP/X.ptx` it is

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use data::BadInput;
-use simt::case::Operands;
+use simt::case::{Operands, parameters};
 use simt::{Argument, Case, Kernel};
 
 use crate::answers::Answers;
@@ -104,7 +104,7 @@ impl Launch {
     /// Names buffers in reports as in the learner's file: `x` for the PTX parameter `param_x`, or `x` in
     /// CUDA.
     pub fn name_buffers(&mut self, kernel: &Kernel, text: &str) {
-        let in_cuda = parameters(text, kernel.name());
+        let in_cuda = parameters(kernel.name(), text);
         for (k, (name, _)) in kernel.params().enumerate() {
             let name = name.strip_prefix("param_").or(in_cuda.get(k).copied());
             if let (Some(buffer), Some(name)) = (self.operands.buffer(k), name) {
@@ -201,18 +201,6 @@ fn check_sizes(launch: &str, sizes: &Sizes) -> Result<(), BadInput> {
         }
     }
     Ok(())
-}
-
-/// Parameter names of a CUDA kernel: x and y for `row_sum(const float *x, float *y)`.
-fn parameters<'t>(text: &'t str, entry: &str) -> Vec<&'t str> {
-    let behind = text
-        .split_once(&format!(" {entry}("))
-        .map(|(_, behind)| behind);
-    let list = behind.and_then(|behind| behind.split_once(')'));
-    let each = list.into_iter().flat_map(|(list, _)| list.split(','));
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    each.filter_map(|one| one.rsplit(|c| !is_part(c)).next())
-        .collect()
 }
 
 /// Row-major index of element `i` in an array of this shape.

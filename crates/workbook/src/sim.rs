@@ -62,7 +62,7 @@ pub fn run(args: &SimArgs) -> Result<bool> {
     let mut operands = case.operands(args.seed, "".as_ref()).map_err(bad_input)?;
     fits(&operands.layouts)?;
     outputs.check(&operands)?;
-    names::set(&kernel, &mut operands);
+    names::set(&text, &kernel, &mut operands);
     let options = args.options(&operands.dim)?;
     let clusters = args.clusters()?;
     let given = operands.clone();
@@ -89,7 +89,7 @@ pub fn run(args: &SimArgs) -> Result<bool> {
     )?;
     drop(simulating);
     args.in_time(&options)?;
-    let wrote = outputs.write(&report, &kernel, &operands, options.trace, &text.ptx)?;
+    let wrote = outputs.write(&report, &operands, options.trace, &text.ptx)?;
     let size = Term::stdout().size_checked();
     let width = size.map(|(_, columns)| columns.into());
     let shown = show::all(&report, &text, args.costs(), &(left + &wrote), width);

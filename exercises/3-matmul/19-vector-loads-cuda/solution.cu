@@ -1,6 +1,6 @@
 // y (rows, columns): y_rc = x_rc · w_c, with loads and stores of 16 bytes where they are legal.
 //
-// Launch: grid (rows), block (64). x may begin anywhere in its buffer.
+// Launch: grid (rows), block (64). x and w may begin anywhere in their buffers.
 
 // REGION: legal
 //| // Whether every row of x and y, and w, can be read and written as float4.

@@ -46,10 +46,10 @@ fn product<'b>(
     elements.map(element).collect()
 }
 
-/// y (rows, columns): y_rc = x_rc w_c; arguments x, whose elements begin at element `shift` of its buffer, and w.
+/// y (rows, columns): y_rc = x_rc w_c; arguments x and w, which begin at the elements `shift` and `w_shift` of their buffers.
 pub fn scaled_columns_at(p: &Problem) -> Option<Vec<f64>> {
-    let shift = usize::try_from(*p.sizes.get("shift")?).ok()?;
-    let w = p.arg(1)?.iter().cycle();
-    let x = p.arg(0)?.get(shift..)?;
+    let shift = |name| usize::try_from(*p.sizes.get(name)?).ok();
+    let w = p.arg(1)?.get(shift("w_shift")?..)?.iter().cycle();
+    let x = p.arg(0)?.get(shift("shift")?..)?;
     Some(x.iter().zip(w).map(|(x, w)| x * w).collect())
 }

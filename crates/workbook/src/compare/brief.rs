@@ -40,7 +40,7 @@ pub fn commits(machine: &Machine, rows: &[&Row]) -> String {
     commits.join("; ")
 }
 
-/// When and where in the history the rows were measured: `2026-11-23 to 2026-11-27 at 5 commits`.
+/// When and where in the history the rows were measured: `2026-11-23 to 2026-11-27 at 5 commits`, without a date twice.
 fn measured(machine: &Machine, rows: &[&Row]) -> String {
     let (commits, dates): (BTreeSet<String>, BTreeSet<String>) = rows
         .iter()
@@ -50,6 +50,7 @@ fn measured(machine: &Machine, rows: &[&Row]) -> String {
     let [first, last] = [dates.first(), dates.last()].map(|date| date.cloned().unwrap_or_default());
     match commits.first() {
         Some(commit) if commits.len() == 1 => format!("{first} at commit {commit}"),
+        _ if first == last => format!("{first} at {} commits", commits.len()),
         _ => format!("{first} to {last} at {} commits", commits.len()),
     }
 }

@@ -60,15 +60,7 @@ pub fn all(
                 is_poison(given, b) || same[b].contains(&false)
             }
         })
-        .map(|b| {
-            line(
-                &name(kernel, left, b),
-                is_poison(given, b),
-                &same[b],
-                left,
-                b,
-            )
-        });
+        .map(|b| line(name(left, b), is_poison(given, b), &same[b], left, b));
     Ok(lines.collect())
 }
 

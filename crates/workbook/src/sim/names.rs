@@ -3,27 +3,28 @@
 use simt::Kernel;
 use simt::case::Operands;
 
-/// Name of a buffer in the kernel: `y` of `param_y`, or else `argument 1`.
-pub fn name(kernel: &Kernel, operands: &Operands, b: usize) -> String {
-    let mut params = kernel.params().enumerate();
-    let (k, (name, _)) = params
-        .find(|(k, _)| operands.buffer(*k) == Some(b))
-        .unwrap_or((b, ("", 0)));
-    // A compiler numbers the parameters.
-    let numbered = name.ends_with(&format!("param_{k}")) || name.is_empty();
-    match name.strip_prefix("param_").unwrap_or(name) {
-        _ if numbered => format!("argument {k}"),
-        name => name.to_owned(),
+use super::text::Text;
+
+/// Renames the buffers, from `argument 1 (f32:30)` to `y (f32:30)` for the parameter `param_y` of PTX, or `y` of CUDA.
+pub fn set(text: &Text, kernel: &Kernel, operands: &mut Operands) {
+    let in_cuda = text.parameters(kernel.name());
+    for (k, (name, _)) in kernel.params().enumerate() {
+        // A compiler numbers the parameters.
+        let is_numbered = name.ends_with(&format!("param_{k}"));
+        let name = if is_numbered {
+            in_cuda.get(k).map(String::as_str)
+        } else {
+            Some(name.strip_prefix("param_").unwrap_or(name))
+        };
+        if let (Some(name), Some(b)) = (name, operands.buffer(k)) {
+            let known = &mut operands.buffers[b].name;
+            *known = known.replace(&format!("argument {k} ("), &format!("{name} ("));
+        }
     }
 }
 
-/// Renames the buffers for findings, from `argument 1 (f32:30)` to `y (f32:30)`.
-pub fn set(kernel: &Kernel, operands: &mut Operands) {
-    for b in 0..operands.buffers.len() {
-        let name = name(kernel, operands, b);
-        let known = &mut operands.buffers[b].name;
-        if let Some((_, layout)) = known.split_once(" (") {
-            *known = format!("{name} ({layout}");
-        }
-    }
+/// Name of a buffer without its type and shape: `y`, or `argument 1`.
+pub fn name(operands: &Operands, b: usize) -> &str {
+    let name = &operands.buffers[b].name;
+    name.split_once(" (").map_or(name, |(name, _)| name)
 }

@@ -7,7 +7,7 @@ use cli::files::Output;
 use data::BadInput;
 use serde_json::json;
 use simt::case::{Argument, Case, Contents, Fill, Operands};
-use simt::{Kernel, Report, Watch};
+use simt::{Report, Watch};
 
 use super::args::SimArgs;
 use super::names;
@@ -79,7 +79,6 @@ impl Outputs {
     pub fn write(
         &self,
         report: &Report,
-        kernel: &Kernel,
         operands: &Operands,
         watch: Option<Watch>,
         ptx: &str,
@@ -105,7 +104,7 @@ impl Outputs {
         for (argument, output) in &self.dumps {
             output.write(&operands.npy(*argument).map_err(bad_input)?)?;
             let buffer = operands.buffer(*argument);
-            let name = buffer.map(|b| names::name(kernel, operands, b));
+            let name = buffer.map(|b| names::name(operands, b));
             let name = name.unwrap_or_default();
             wrote += &format!("wrote {name} to {}\n", output.path().display());
         }

@@ -10,6 +10,7 @@ use cli::files;
 use cli::progress::Waiting;
 use data::BadInput;
 use simt::Error;
+use simt::case::parameters;
 
 use super::nvrtc;
 
@@ -23,6 +24,8 @@ pub struct Text {
     folder: PathBuf,
     /// Whether `name` is CUDA, so that the lines of `ptx` are in no file.
     compiled: bool,
+    /// The CUDA that was compiled; empty for PTX.
+    cuda: String,
     /// Files that the PTX names.
     sources: RefCell<HashMap<String, Option<Source>>>,
 }
@@ -38,13 +41,15 @@ impl Text {
     pub fn read(path: &Path, arch: &str) -> Result<Self, BadInput> {
         let text = data::read_text(path)?;
         let compiled = is_cuda(path);
+        let (ptx, cuda) = if compiled {
+            let _compiling = Waiting::new(format!("compiling {}", path.display()));
+            (nvrtc::compile(path, &text, arch)?, text)
+        } else {
+            (text, String::new())
+        };
         Ok(Self {
-            ptx: if compiled {
-                let _compiling = Waiting::new(format!("compiling {}", path.display()));
-                nvrtc::compile(path, &text, arch)?
-            } else {
-                text
-            },
+            ptx,
+            cuda,
             name: path.display().to_string(),
             folder: path.parent().unwrap_or(Path::new("")).into(),
             compiled,
@@ -117,6 +122,23 @@ impl Text {
             None => what.to_owned(),
         };
         if self.compiled { in_cuda(&what) } else { what }
+    }
+
+    /// Names of a kernel's parameters, if the PTX comes from CUDA whose text is at hand.
+    pub fn parameters(&self, entry: &str) -> Vec<String> {
+        let named = self.ptx.lines().filter_map(|line| {
+            let (_, path) = line.trim_start().strip_prefix(".file")?.split_once('"')?;
+            self.find(path.strip_suffix('"')?)
+        });
+        let sources: Vec<Source> = named.collect();
+        let mut texts = [self.cuda.as_str()]
+            .into_iter()
+            .chain(sources.iter().map(|source| source.1.as_str()));
+        let names = texts.find_map(|text| {
+            let names = parameters(entry, text);
+            (!names.is_empty()).then_some(names)
+        });
+        names.into_iter().flatten().map(str::to_owned).collect()
     }
 
     /// Whether the PTX's lines are those of a file.
