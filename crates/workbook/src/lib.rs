@@ -82,7 +82,7 @@ enum Command {
     Doctor(DoctorArgs),
     /// Print the kernels of an op at two levels side by side: rms_norm, linear or attention
     Explain(ExplainArgs),
-    /// Do the exercises of the book: list, start, watch, check, hint, reset, solution, handout, grade
+    /// Do the exercises of the book, for short `cargo ex`: list, start, watch, check, hint, reset, solution, handout, grade
     Exercises(ExercisesArgs),
     /// Continue a text with the language model
     Lm(AtLevel<LmArgs>),

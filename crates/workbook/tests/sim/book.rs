@@ -60,15 +60,16 @@ fn the_readme_shows_what_is_printed() {
     let source = read("book/simulated/missing_barrier.cu");
     // The anchors that the book includes parts by are left out, within the kernel as empty lines.
     let is_code = |line: &&str| !line.is_empty() && !line.starts_with("//");
-    let first = source.lines().position(|line| is_code(&line)).unwrap();
-    let last = source.lines().rposition(|line| is_code(&line)).unwrap();
-    let kernel = source.lines().enumerate().take(last + 1).skip(first);
+    let all: Vec<&str> = source.lines().collect();
+    let first = all.iter().position(is_code).unwrap();
+    let last = all.iter().rposition(is_code).unwrap();
+    let kernel = all.iter().enumerate().take(last + 1).skip(first);
     let mut lines: Vec<(String, Ink)> = kernel
         .map(|(index, line)| {
             let fault = faults.contains(&(index + 1));
             let mark = if fault { ">" } else { " " };
             let ink = if fault { Ink::Fault } else { Ink::Plain };
-            let code = if is_code(&line) { line } else { "" };
+            let code = if is_code(line) { *line } else { "" };
             (format!("{mark}{:3}  {code}", index + 1), ink)
         })
         .collect();
