@@ -128,8 +128,8 @@ fn table(results: &Results, named: &[(&str, &'static str)]) -> Option<(String, S
     }
     let caption = format!(
         "Median time of one run of the model, by the CPU's clock, with random weights. *One token*: the next after about 250 others. \
-         *G*: level {HIGHEST} is faster as one CUDA graph; in the other rows, its kernels are launched one by one. *PyTorch*: version {} in \
-         the fastest mode tried ({}). {} In f32, PyTorch and level {HIGHEST} have nearly the same precision \
+         *G*: level {HIGHEST} as one CUDA graph; in rows without *G*, launching its kernels one by one was faster. *PyTorch*: version {} in \
+         the fastest mode tried ({}). {} In f32, PyTorch runs without [TF32](book/chapters/glossary.md#tf32), and level {HIGHEST} has nearly the same precision \
          ([how](book/chapters/dispatch.md#the-kernels)). Measured {}. [All results](benches/results/README.md).",
         pytorch(results, &rows).join(", "),
         autotuned(&workloads),
