@@ -53,7 +53,7 @@ pub enum Arg<'a> {
     /// Address of a contiguous tensor that no kernel before it in the chain writes or reads, such as a layer's cache: a
     /// programmatic launch may read it before it waits, and writes it afterwards.
     Update(&'a Tensor),
-    /// A contiguous matrix of the last dimension's rows. Hopper's TMA (Tensor Memory Accelerator) reads or
+    /// A contiguous tensor as a matrix, whose rows are its last dimension. Hopper's TMA (Tensor Memory Accelerator) reads or
     /// writes boxes of this many rows and columns. Rows of a box have 64 or 128 bytes and are
     /// swizzled over the banks.
     Boxes(&'a Tensor, [usize; 2]),
@@ -139,7 +139,7 @@ impl<'a> Launch<'a> {
     /// Makes it a programmatic dependent launch: in a [chain](chained) it may start before the launch before has ended.
     ///
     /// Before a thread accesses an argument, other than to read a [constant](Self::constant) or an
-    /// [update](Self::update), it has to execute `griddepcontrol.wait`, or to meet a thread that has at a barrier. The
+    /// [update](Self::update), it has to execute `griddepcontrol.wait`, or to pass a barrier after a thread that has. The
     /// simulator reports an access that comes too early.
     pub fn programmatic(mut self) -> Self {
         self.programmatic = true;

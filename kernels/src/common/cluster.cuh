@@ -8,8 +8,8 @@ __device__ __forceinline__ unsigned cluster_rank() {
   return rank;
 }
 
-// Says that this thread has arrived at the barrier of the cluster, or waits for all. cluster_start orders nothing: the
-// blocks have to run before another one writes into their memory. After cluster_arrive, what was written there can be read.
+// cluster_start and cluster_arrive report this thread to the cluster's barrier; cluster_wait waits for all threads of the
+// cluster. Either shows that a block runs, so that others may write to its memory; only cluster_arrive makes writes visible.
 __device__ __forceinline__ void cluster_start() { asm volatile("barrier.cluster.arrive.relaxed.aligned;"); }
 __device__ __forceinline__ void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
 __device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }

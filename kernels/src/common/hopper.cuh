@@ -89,8 +89,8 @@ __device__ __forceinline__ unsigned map_rank(unsigned address, unsigned rank) {
   return there;
 }
 
-// Writes 16 bytes to the address `there` of a block of the cluster; they complete on that block's mbarrier, so that who waits
-// there needs no barrier of the cluster, at which all would wait for all. Both addresses are those of map_rank.
+// Writes 16 bytes to the address `there` of a block of the cluster; they complete on that block's mbarrier, so that a thread
+// that waits there needs no barrier of the cluster, where all would wait for all. Both addresses are those of map_rank.
 __device__ __forceinline__ void store_async(unsigned there, uint4 x, unsigned barrier) {
   asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(there),
                "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w), "r"(barrier)
@@ -224,7 +224,7 @@ __device__ __forceinline__ void wgmma(float (&acc)[24][4], unsigned long long a,
                : "l"(a), "l"(b));
 }
 
-// The next two with ADD = false: acc = a·bᵀ.
+// With ADD = false the next two compute acc = a·bᵀ.
 template <bool ADD>
 __device__ __forceinline__ void wgmma(float (&acc)[10][4], unsigned long long a, unsigned long long b) {
   asm volatile("wgmma.mma_async.sync.aligned.m64n80k16.f32.bf16.bf16 {"

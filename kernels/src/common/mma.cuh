@@ -8,8 +8,8 @@ __device__ __forceinline__ unsigned shared_address(const void *p) {
   return unsigned(__cvta_generic_to_shared(p));
 }
 
-// Starts to copy 16 bytes from global to shared memory (cp.async), without passing through registers; 16 zeros unless
-// they are `inside`, and then `from` is not read. Both addresses have to be 16-byte aligned.
+// Starts to copy 16 bytes from global to shared memory (cp.async), without passing through registers. Unless
+// they are `inside`, it writes 16 zeros and reads nothing. Both addresses have to be 16-byte aligned.
 __device__ __forceinline__ void copy16(unsigned to, const void *from, bool inside) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(__cvta_generic_to_global(from)),
                "r"(inside ? 16 : 0)

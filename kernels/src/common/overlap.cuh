@@ -11,7 +11,7 @@
 
 #include "common/vector.cuh"
 
-// Lets the next kernel of the stream start as soon as every block of this one has called it.
+// Lets the next kernel of the stream start as soon as every block of this one has called it or ended.
 __device__ __forceinline__ void let_next_start() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");

@@ -14,7 +14,7 @@
 // towards zero, and over a long K those errors add up instead of cancelling: with all of K in one accumulator they soon
 // are far larger than those of the split. So each step has accumulators of its own, which start from zero, and an
 // ordinary FADD, which rounds, adds them to those of the steps before (ACCUMULATE_PER_STEP). That is one FADD for a
-// dozen products, and the error stays that of the split. "Recovering single precision accuracy from tensor cores while
+// dozen mma, and the error stays that of the split. "Recovering single precision accuracy from tensor cores while
 // surpassing the FP32 theoretical peak performance", Ootomo and Yokota 2022.
 //
 // An infinite element makes NaN, where an FFMA would make infinity: ∞ − ∞ is its low part.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ANY_CPU, ANY_GPU, Facts, Op, Problem};
 
-/// Bytes that a file with a table has fewer of: tens of times the largest.
+/// A table's file has fewer bytes than this, which is tens of times the largest.
 const MOST: u64 = 1 << 24;
 
 /// A range of sizes, both ends included: `[33, 64]`.

@@ -65,7 +65,7 @@ struct Fetch {
     if (row_stride == 1 && k_stride % 4 == 0 && rows % 4 == 0) order = ALONG_ROWS;
   }
 
-  // Row and k of the i-th quad: two chunks of k of a row are neighbouring lanes', and so are rows.
+  // Row and k of this thread's i-th quad: two neighbouring lanes have two chunks of k of a row, the next two the next row's.
   __device__ static int2 along_k(int i) {
     int j = threadIdx.x + i * THREADS;
     return {j / 2 % ROWS, 4 * (j / (2 * ROWS) * 2 + j % 2)};

@@ -171,7 +171,7 @@ impl Step {
     }
 }
 
-/// Calls of each step: whole tiles, and tails in all three sizes.
+/// Calls of each step: whole tiles up to step 4, and tails in all three sizes.
 pub(crate) fn add(list: &mut List) {
     for step in &STEPS {
         for [m, n, k] in [[64, 64, 32], [65, 36, 20], [130, 132, 36]] {

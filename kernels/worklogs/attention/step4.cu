@@ -21,7 +21,7 @@ __device__ float row_reduce(float value, F combine) {
 
 extern "C" __global__ void __launch_bounds__(THREADS)
 attention_step4(const float *q, const float *k, const float *v, float *y, unsigned T, unsigned S) {
-    // Rows have one word more than they need, so that neighbouring rows begin in other banks.
+    // Rows but those of Vs have one word more than they need, so that neighbouring rows begin in other banks.
     __shared__ float Qs[BM][D + 1], Ks[BN][D + 1], Vs[BN][D], Ps[BM][BN + 1];
     unsigned t0 = blockIdx.x * BM, h = blockIdx.y;
     unsigned row = threadIdx.x / COLS * TM, col = threadIdx.x % COLS;

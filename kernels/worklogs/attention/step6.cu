@@ -17,7 +17,7 @@ __device__ float warp_reduce(float value, F combine) {
 }
 
 // ANCHOR: join
-// Joins parts, for channel c: Σ o·exp(m - max), and l likewise, over their maxima m.
+// Joins parts of values o, maximum m and sum l: Σ o·exp(m - max) for channel c, and Σ l·exp(m - max).
 __device__ float2 join(const float *parts, unsigned n, unsigned c, float &max) {
     max = -INFINITY;
     for (unsigned i = 0; i < n; i++) max = fmaxf(max, parts[i * PART + D]);

@@ -1,6 +1,6 @@
 // Matmul, step 1: one thread computes one element of C = A·B.
 //
-// A (M, K), B (K, N), C (M, N), row-major, f32. All steps have these operands and this launch order.
+// A (M, K), B (K, N), C (M, N), row-major, f32. All steps have these operands. blockIdx.x counts along N, blockIdx.y along M.
 //
 // Neighbouring threads of a warp, x and x + 1, compute elements of neighbouring rows. So the 32 threads of a warp
 // read 32 rows of A: each read of 4 bytes fetches a sector of 32 bytes of its own, and C is written the same way.

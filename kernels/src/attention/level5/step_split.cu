@@ -140,7 +140,7 @@ __device__ __forceinline__ void step(const Step<T> &p) {
       values[u] = load16_anywhere(value_at + size_t(here) * pitch, is_there);
     }
     if (is_first) {
-      // The first keys are in flight. A thread has two channels of a row of q, of a new key, or of a new value, that are rotated together.
+      // The first keys are in flight. A thread has two channels of a row of q, a new key or a new value. It rotates q and keys.
 #pragma unroll 1
       for (unsigned i = threadIdx.x; i < (rows + has_new * 2 * p.tokens) * p.half_dim; i += THREADS) {
         const unsigned r = i / p.half_dim, low = i % p.half_dim, high = low + p.half_dim;
@@ -248,8 +248,8 @@ __device__ __forceinline__ void step(const Step<T> &p) {
   __syncthreads();
   if (!shared.is_last) return;
 
-  // A team of threads has four channels each of every row, and joins every `teams`-th part; the first team joins what the
-  // teams have.
+  // A team has one thread for each four channels of each row, and joins every `teams`-th part. The first team then joins
+  // what the teams have.
   const unsigned chunks = rows * head_dim / 4, teams = THREADS / chunks;
   const unsigned chunk = threadIdx.x % chunks, team = threadIdx.x / chunks, r = chunk * 4 / head_dim;
   const unsigned channel = chunk * 4 % head_dim;

@@ -41,7 +41,7 @@ struct Matrix {
 };
 
 // The rows of w that make columns `first`, `first` + 1 … of y. With a gate, the tile has GATE_ROWS rows of the gate's
-// weight Wg above as many rows of the up-projection's weight Wu, and w (2·rows, k) has Wg above Wu, too; else it is 0.
+// weight Wg above as many of the up-projection's weight Wu, as w (2·rows, k) has. Without a gate GATE_ROWS is 0.
 template <class T, int GATE_ROWS>
 struct Weight : Matrix<T> {
   using Matrix<T>::Matrix;

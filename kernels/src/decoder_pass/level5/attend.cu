@@ -1,7 +1,7 @@
 // Level 5 of decoder_pass: the first half of a block for one token, in one launch.
 //   x₁ = x + attention(norm(x)·Wqkvᵀ)·Woᵀ, with the rotation, and the append to the cache
-// x (H) in f32 as cluster.cuh tells, in the first block row `id` of the table (vocab, H), gain (H), Wqkv ((HEADS + 2·KV)·64, H), Wo (H, HEADS·64), keys and values (KV, capacity,
-// 64), cos and sin (positions, 32).
+// x (H): f32 sums (cluster.cuh), or in the model's first block row `id` of the table (vocab, H). gain (H), Wqkv
+// ((HEADS + 2·KV)·64, H), Wo (H, HEADS·64), keys and values (KV, capacity, 64), cos and sin (positions, 32).
 //
 // Against three launches (norm_gemv.cu, step_cluster.cu, row_gemv.cu): a launch and its edge take 0.5 µs, and each kernel
 // waits for memory again. Here a cluster has a query head, as a rank has in tensor parallelism ("Megatron-LM", Shoeybi et al.

@@ -72,7 +72,7 @@ pub struct DecoderStep<'a> {
     pub table: &'a Tensor,
     /// The blocks, in order.
     pub blocks: &'a [DecoderBlock<'a>],
-    /// H: query heads.
+    /// Query heads.
     pub heads: usize,
     /// (positions, D/2)
     pub cos: &'a Tensor,
@@ -85,8 +85,8 @@ pub struct DecoderStep<'a> {
 impl DecoderStep<'_> {
     /// Whether the kernels compute this step with a cache for each block, whose layers share a position.
     ///
-    /// Not on other devices than a GPU of compute capability 9.0, in other sizes, for other operands than contiguous ones of
-    /// one dtype, f32 or bf16, for more than 1024 keys, and if the idea is left out.
+    /// They need a GPU of compute capability 9.0, one of their sizes, aligned and contiguous operands of one dtype, f32 or
+    /// bf16, and at most 1024 keys; and the idea must not be left out.
     ///
     /// # Errors
     /// If the driver does not answer.

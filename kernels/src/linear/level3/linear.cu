@@ -1,6 +1,6 @@
-// Level 3 of linear, in CUDA C++ to be read: the kernel of linear.ptx, sum by sum, without its registers and addresses.
-// The host launches linear.ptx, whose header says what the tile is for and where it loses. A test holds the two to one
-// answer, bit by bit.
+// Level 3 of linear, in CUDA C++ to be read: the kernel of linear.ptx, with the same sums in the same order, but without
+// its registers and addresses. The host launches linear.ptx, whose header says what the tile is for and where it loses. A
+// test checks that both give the same bits.
 //
 //   y = x·wᵀ + b + r        x (M, K), w (N, K), b (N) or none, the residual r (M, N) or none, y (M, N), all row-major
 //

@@ -10,7 +10,7 @@
 //     Each warp repeats the norm's arithmetic: 3·K operations next to 2·R·K of its R rows of w.
 //   - Loads first, conversions last: a lane requests all of its chunks of w, g and x before it unpacks one, so the row
 //     waits for memory once. Level 4 goes through K in steps of two chunks, each of which waits.
-//   - The warps of an SM share x and g in L1: all of the GPU read the same 1 KB, and L2 answers one after the other. A head
+//   - The warps of an SM share x and g in L1: all warps of the GPU read the same 1 KB, and L2 answers one after the other. A head
 //     of 128,256 rows, at one row per warp, would read as many bytes of g from L2 as it has weights.
 //   - The head of a decode step also chooses the token and advances the position (next_step.cuh): two launches are gone.
 //   - R rows per warp: more in flight, and fewer warps that repeat the norm. A large w, such as the head's, has more.
@@ -33,7 +33,7 @@ template <int CHUNKS, int R, int WARPS, class T, class Epilogue, class Step>
 __device__ __forceinline__ void norm_gemv(const T *x, const T *g, const T *w, Epilogue epilogue, T *y, Step step,
                                           unsigned n, unsigned k, float inverse_k, float eps) {
   constexpr int PER_CHUNK = PER_16_BYTES<T>, ROWS = Epilogue::GATED ? 2 * R : R;
-  // A gated kernel has the most weights of a block. In bf16 it is faster when the next kernel's do not arrive with them.
+  // A gated kernel has the most weights in a transformer block. In bf16 it is faster if the next kernel's do not arrive with them.
   constexpr bool EARLY = !Epilogue::GATED || sizeof(T) == 4;
   if (EARLY) let_next_start();
   unsigned column = (blockIdx.x * WARPS + threadIdx.x / WARP) * R;

@@ -15,7 +15,7 @@ use crate::cpu::Slice;
 use crate::element::Element;
 use crate::ternary_linear::{Sizes, Ternary};
 
-/// Groups of four activations whose tables share the L1 cache: 64 KiB; the codes use 36 of them.
+/// Groups of four activations whose tables share the L1 cache: 64 KiB; the cache lines that codes reach are 36 KiB of it.
 const GROUPS: usize = 64;
 
 /// All sums ±x₀ ±x₁ ±x₂ ±x₃, with any terms omitted: entry b is the sum for the byte b of four codes. Bytes

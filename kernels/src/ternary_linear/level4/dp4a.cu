@@ -7,7 +7,7 @@
 //   dp4a, grid (M, ⌈N/32⌉), block 256: every block rounds its row of x for itself, into shared memory
 //   (a byte for each activation), while its first weights are in flight.
 //
-// For many rows, two:
+// For many rows, or a row too long for shared memory, two:
 //
 //   quantize, grid (⌈M/8⌉·8), block 256: rounds a row of x once, for all blocks of the second launch.
 //   dp4a_tile, grid (⌈M/8⌉, ⌈N/32⌉), block 256: eight rows of x at a time.
@@ -19,7 +19,7 @@
 // they are stored. The codes are t + 1: Σ q·t = Σ q·(t + 1) − Σ q, so no sign is ever made.
 // Per 16 weights: 7 shifts and masks, which serve all rows of x of the warp, and 4 dp4a for each.
 //
-// Bytes: weights M or ⌈M/8⌉ times (from L2 after the first), x from L2 by every block, or q, y.
+// Bytes: weights M or ⌈M/8⌉ times (from L2 after the first); x, or q of 8 rows, once per block, mostly from L2; y once.
 // To be faster: round in the kernel that makes x, usually a norm; for large M the 8-bit tensor cores
 // (mma.sync m16n8k32, sm_80) multiply 32 times as much per instruction as a warp's dp4a.
 //

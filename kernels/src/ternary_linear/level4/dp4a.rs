@@ -1,4 +1,4 @@
-//! Activations rounded to 8 bits: the launches of `dp4a.cu`, one for few rows of x, two for many.
+//! Activations rounded to 8 bits: the launches of `dp4a.cu`, one for few rows of x, two for many or long ones.
 
 use candle_core::{DType, Result, Tensor};
 
@@ -24,7 +24,7 @@ pub(super) fn launch(x: &Tensor, w: &Ternary, sizes: &Sizes) -> Result<Tensor> {
     let y = output::tensor(sizes.y.as_slice(), x.dtype(), x.device())?;
     // A byte for each activation, rounded up to what a warp reads at a time.
     let q_bytes = 4 * w.stride().next_multiple_of(512);
-    // The first array of a block's shared memory is there too: 64 bytes.
+    // The two static arrays of `round_row` are there, too: 64 bytes.
     if sizes.m <= MAX_ROWS_IN_ONE_LAUNCH && q_bytes + 64 <= MAX_SMEM {
         let entry = by_dtype(
             "ternary_linear_dp4a_level4",

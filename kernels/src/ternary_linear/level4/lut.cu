@@ -58,7 +58,7 @@ __device__ __forceinline__ unsigned entry_at(unsigned bytes, unsigned offset) {
 }
 
 // Σ of the 32 entries that 16 bytes of weights stand for. `offsets[j]`: the bytes from the tables' start to
-// that of this lane's pair (j + turn) % 8.
+// that of this lane's pair (j + lane) % 8.
 __device__ __forceinline__ float look_up(const float *tables, const unsigned (&offsets)[8], uint4 weights) {
   const unsigned words[4] = {weights.x, weights.y, weights.z, weights.w};
   float sum = 0.f;
@@ -67,7 +67,7 @@ __device__ __forceinline__ float look_up(const float *tables, const unsigned (&o
   };
 #pragma unroll
   for (int i = 0; i < 4; i++) {
-    // Turned, so that nibble j is that of pair (j + turn) % 8 of the word; a nibble a byte.
+    // Rotated, so that nibble j is that of pair (j + lane) % 8 of the word; then one nibble per byte.
     const unsigned word = __funnelshift_r(words[i], words[i], 4 * (lane_id() % 8));
     const unsigned even = word & 0x0f0f0f0f, odd = word >> 4 & 0x0f0f0f0f;
     add(entry_at<0>(even, offsets[0]), i), add(entry_at<0>(odd, offsets[1]), i);
