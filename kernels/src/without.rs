@@ -45,7 +45,7 @@ thread_local! {
 }
 
 impl Idea {
-    /// All ideas, those of whole passes first.
+    /// All ideas, in the order of their variants.
     pub const ALL: [Self; 14] = [
         Self::Dispatch,
         Self::CudaGraph,

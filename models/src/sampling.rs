@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 
 /// How the next token is drawn.
 ///
-/// One uniform number is spent a token, whatever the level, so that a seed means the same text. A clone draws the same numbers.
+/// A draw spends one uniform number at every level, so that a seed means the same text. A clone draws the same numbers.
 #[derive(Clone)]
 pub struct Sampling {
     /// Logits are divided by it; 0 is greedy: the most probable token, always.

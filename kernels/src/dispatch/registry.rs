@@ -23,7 +23,7 @@ pub struct Entry<F> {
 // ANCHOR_END: entry
 
 impl<F> Entry<F> {
-    /// Whether it can run, and belongs to no idea that the process [leaves out](crate::without).
+    /// Whether it can run, and belongs to no idea that this thread [leaves out](crate::without).
     pub(crate) fn may_run(&self, problem: &Problem, facts: &Facts) -> bool {
         allows(self.name) && (self.can)(problem, facts)
     }

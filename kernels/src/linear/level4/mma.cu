@@ -16,7 +16,7 @@
 // To be faster: Hopper's wgmma, which reads its operands from shared memory itself and alone reaches that GPU's full
 // rate, with TMA (its Tensor Memory Accelerator) to fill shared memory. That is level 5.
 //
-// Bytes moved, for whole tiles: 2·(M·N·K·(1/BM + 1/BN) + N + 2·M·N), mostly from L2.
+// Bytes moved, for whole tiles: 2·(M·N·K·(1/BM + 1/BN) + M·N/BM + 2·M·N), mostly from L2.
 // Launch: one block per tile, along a row of tiles first, with shared memory for the stages of its pipeline.
 //
 // Compiled for sm_80.

@@ -29,7 +29,7 @@ impl Packed {
     /// w (N, K), for all epilogues without a gate.
     ///
     /// # Errors
-    /// When w is not a matrix of f32 or bf16.
+    /// When w is not a matrix; on a CPU also when it is neither f32 nor bf16.
     pub(crate) fn new(w: &Tensor) -> Result<Self> {
         Self::with(w, Panels::new)
     }
@@ -37,7 +37,7 @@ impl Packed {
     /// w (2F, K), the gate's rows above the up-projection's.
     ///
     /// # Errors
-    /// When w is not a matrix of f32 or bf16 with an even number of rows.
+    /// When w is not a matrix with an even number of rows; on a CPU also when it is neither f32 nor bf16.
     fn gate_up(w: &Tensor) -> Result<Self> {
         crate::linear::gate_rows("linear_swiglu_level4", w.dim(0)?)?;
         Self::with(w, Panels::gate_up)

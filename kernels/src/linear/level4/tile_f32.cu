@@ -15,7 +15,7 @@
 // To be faster: 128×128 tiles with registers laid out for their banks, as libraries have them in machine code;
 // K split over blocks where y is small and K long. Level 5 takes tensor cores instead, and the tile that was measured fastest.
 //
-// Bytes moved, for whole tiles: 4·(M·N·K·(1/BM + 1/BN) + N + 2·M·N), mostly from L2.
+// Bytes moved, for whole tiles: 4·(M·N·K·(1/BM + 1/BN) + M·N/BM + 2·M·N), mostly from L2.
 // Launch: one block per tile, along a row of tiles first.
 //
 // Measured on an NVIDIA H200: linear_residual 25216x3072x768 f32 at 59% of the fastest f32 matmul; see kernels/generated/linear/level4/tile_f32.md.

@@ -17,7 +17,7 @@
 // Where it loses: bf16 where M·N·K is large; the table of an H200 picks cuBLASLt or wgmma.cu there.
 // To be faster: wgmma, whose operands the tensor cores read from shared memory themselves, w split in advance.
 //
-// Bytes moved, for whole tiles: sizeof(T)·(M·N·K·(1/BM + 1/BN) + N + 2·M·N), mostly from L2.
+// Bytes moved, for whole tiles: sizeof(T)·(M·N·K·(1/BM + 1/BN) + M·N/BM + 2·M·N), mostly from L2.
 // Launch: one block per tile, along a row of tiles first, with shared memory for the stages of its pipeline.
 //
 // Compiled for sm_80.

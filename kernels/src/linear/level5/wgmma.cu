@@ -18,7 +18,7 @@
 // and SMs idle in the last round: 6304×1536×384 is 100 tiles for 132 SMs. cuBLAS is ahead there.
 // To be faster: split K where tiles are few; load the bias of a chunk while the one before is written.
 //
-// Bytes moved, for whole tiles: 2·(M·N·K·(1/BN + 1/256) + N + 2·M·N), with BN 192 or 128, mostly from L2.
+// Bytes moved, for whole tiles: 2·(M·N·K·(1/BN + 1/256) + M·N/128 + 2·M·N), with BN 192 or 128, mostly from L2.
 // Launch: clusters of 2 blocks of 384 threads, as many as there are tiles for or pairs of SMs, whichever is
 // less; SHARED_BYTES of the tile as dynamic shared memory; tensor maps of x, w and y by value.
 //   x: boxes of 128 rows, 64 columns; swizzle of 128 bytes

@@ -31,7 +31,7 @@ impl Linear {
     /// The result of [`forward`](Module::forward), which kernel computed it, and why.
     ///
     /// # Errors
-    /// When the shapes, formats or devices of x and w do not agree.
+    /// When the shapes, dtypes or devices of x and w do not agree.
     pub fn forward_with_info(&self, x: &Tensor) -> Result<(Tensor, String)> {
         if !self.is_eligible(x) {
             return Ok((self.candle(x)?, "candle: not eligible".into()));
