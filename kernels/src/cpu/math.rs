@@ -80,7 +80,7 @@ pub fn exp_f32s<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
     simd.select_f32s(too_high, splat(f32::INFINITY), y)
 }
 
-/// Beyond this, erf(x) is within 6.1e-8 of 1: at most one unit in the last place of f32.
+/// Beyond this, erf(x) is within 6.1e-8 of 1, about one unit in the last place of f32.
 const ERF_END: f32 = 3.83;
 
 /// erf(x)/x for 0 ≤ x ≤ `ERF_END`, in t = 2(x/`ERF_END`)² − 1, lowest power first. The value at the end is

@@ -6,7 +6,7 @@
 //
 // Lane 4·g + t of a warp holds, of q and of the weights (A): rows g and g + 8, columns t and t + 4; of k and v (B): rows
 // t and t + 4, column g; of the scores and y (C): rows g and g + 8, columns 2·t and 2·t + 1. So C is A if its columns
-// 2·t and 2·t + 1 count as t and t + 4. The order of a sum's terms changes only its rounding: v's rows are renumbered alike.
+// 2·t and 2·t + 1 count as t and t + 4. The order of a sum's terms changes only its rounding, so v's rows are renumbered alike.
 //
 // Compiled for sm_80, which has TF32. Launch: (T/64, H) blocks of 128 threads.
 
