@@ -157,8 +157,11 @@ pub fn machine_of(recorded: &Results) -> String {
         .map(|machine| (machine.date, machine.commit))
         .collect();
     match (machines.first(), machines.last()) {
-        (Some((first, _)), Some((last, _))) if machines.len() > 1 => {
+        (Some((first, _)), Some((last, _))) if first < last => {
             format!("{}, several commits; {first} to {last}", place(own))
+        }
+        (Some((day, _)), _) if machines.len() > 1 => {
+            format!("{}, several commits; {day}", place(own))
         }
         _ => machine(own),
     }
