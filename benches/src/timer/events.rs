@@ -34,9 +34,9 @@ impl Events {
     }
 
     // ANCHOR: between
-    /// Microseconds on the device of what `work` queues, without the gaps when it would wait
-    /// for the host: the host runs ahead while the device is busy with something else. If `work` makes the host wait
-    /// for the device, as an upload or a read number does, the gap stays.
+    /// Microseconds that the device takes for what `work` queues. The host runs ahead while the device is busy with
+    /// something else, so the device does not wait for it. If `work` makes the host wait for the device, as an upload
+    /// or the reading of a number does, the device does wait, and this gap counts.
     pub fn between(&self, work: impl FnOnce() -> Result<()>) -> Result<f64> {
         self.behind(AHEAD, work)
     }
