@@ -129,8 +129,8 @@ fn table(results: &Results, named: &[(&str, &'static str)]) -> Option<(String, S
     let caption = format!(
         "Median time of one run of the model, by the CPU's clock, with random weights. *One token*: the next after about 250 others. \
          *G*: level {HIGHEST} as one CUDA graph; in rows without *G*, launching its kernels one by one was faster. *PyTorch*: version {} in \
-         the fastest mode tried ({}). {} In f32, PyTorch does not use [TF32](book/chapters/glossary.md#tf32). Level {HIGHEST} may compute a matmul as the sum of three \
-         matmuls in TF32 or FP16, which is [nearly as precise](book/chapters/dispatch.md#the-kernels). Measured {}. [All results](benches/results/README.md).",
+         the fastest mode tried ({}). {} In f32, PyTorch does not use [TF32](book/chapters/glossary.md#tf32), which is less precise. Level {HIGHEST} may split the \
+         numbers and add three matmuls in TF32 or FP16, which is [nearly as precise as f32](book/chapters/dispatch.md#the-kernels). Measured {}. [All results](benches/results/README.md).",
         pytorch(results, &rows).join(", "),
         autotuned(&workloads),
         range(results).unwrap_or_default(),
