@@ -1,7 +1,7 @@
 //! Level 5: the blocks of `readme` and `smollm-135m` for one token on Hopper as one chain of launches that overlap.
 //!
-//! `decoder_attend` and `decoder_mlp` for each block, the first of which reads the token's row of the embedding, then `decoder_end`.
-//! The weights are read where they lie.
+//! `decoder_attend` and `decoder_mlp` for each block, then `decoder_end`. The first `decoder_attend` reads the token's row of the
+//! embedding. The weights are read where they lie.
 
 mod attend;
 mod ends;
