@@ -152,19 +152,15 @@ pub fn machine(machine: &Machine) -> String {
 /// The same for all rows of a file: those of several commits have only their dates.
 pub fn machine_of(recorded: &Results) -> String {
     let own = &recorded.machine;
-    let machines: BTreeSet<_> = (recorded.rows.iter())
-        .map(|row| own.at(row))
-        .map(|machine| (machine.date, machine.commit))
+    let origins: BTreeSet<_> = (recorded.rows.iter())
+        .map(|row| own.origin_of(row))
+        .map(|origin| (origin.date, origin.commit))
         .collect();
-    match (machines.first(), machines.last()) {
-        (Some((first, _)), Some((last, _))) if first < last => {
-            format!("{}, several commits; {first} to {last}", place(own))
-        }
-        (Some((day, _)), _) if machines.len() > 1 => {
-            format!("{}, several commits; {day}", place(own))
-        }
-        _ => machine(own),
+    if origins.len() > 1 {
+        let days = own.days(&recorded.rows);
+        return format!("{}, several commits; {days}", place(own));
     }
+    machine(own)
 }
 
 /// Device, system and versions.

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use data::BadInput;
-use simt::case::{Operands, parameters};
-use simt::{Argument, Case, Kernel};
+use simt::case::Operands;
+use simt::{Argument, Case};
 
 use crate::answers::Answers;
 use crate::oracles;
@@ -101,20 +101,7 @@ impl Launch {
         })
     }
 
-    /// Names buffers in reports as in the learner's file: `x` for the PTX parameter `param_x`, or `x` in
-    /// CUDA.
-    pub fn name_buffers(&mut self, kernel: &Kernel, text: &str) {
-        let in_cuda = parameters(kernel.name(), text);
-        for (k, (name, _)) in kernel.params().enumerate() {
-            let name = name.strip_prefix("param_").or(in_cuda.get(k).copied());
-            if let (Some(buffer), Some(name)) = (self.operands.buffer(k), name) {
-                let known = &mut self.operands.buffers[buffer].name;
-                *known = known.replace(&format!("argument {k}"), name);
-            }
-        }
-    }
-
-    /// Name of argument `k`'s buffer.
+    /// Name of argument `k`'s buffer, with its type and shape.
     pub fn name(&self, k: usize) -> &str {
         let buffer = self.operands.buffer(k);
         buffer.map_or("", |buffer| &self.operands.buffers[buffer].name)
@@ -122,7 +109,8 @@ impl Launch {
 
     /// Name of element `i` of argument `k`'s buffer: `y[0, 2, 0]`.
     pub fn element(&self, k: usize, i: usize) -> String {
-        let name = self.name(k).split(" (").next().unwrap_or_default();
+        let buffer = self.operands.buffer(k);
+        let name = buffer.map_or("", |buffer| self.operands.name(buffer));
         let index = index(i, &self.shape(k));
         let index: Vec<String> = index.iter().map(usize::to_string).collect();
         format!("{name}[{}]", index.join(", "))

@@ -1,5 +1,6 @@
 //! Machine and date of a measurement.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 
@@ -107,6 +108,17 @@ impl Machine {
     /// The commit and date of a row: its own, which may be older, or the file's.
     pub fn origin_of(&self, row: &impl Figures) -> Origin {
         row.origin().cloned().unwrap_or_else(|| self.origin())
+    }
+
+    /// The days on which rows were measured: `2026-11-21 to 2026-11-24`, or one day.
+    pub fn days<'a, F: Figures + 'a>(&self, rows: impl IntoIterator<Item = &'a F>) -> String {
+        let dates = rows.into_iter().map(|row| self.origin_of(row).date);
+        let dates: BTreeSet<String> = dates.collect();
+        match (dates.first(), dates.last()) {
+            (Some(first), Some(last)) if first < last => format!("{first} to {last}"),
+            (Some(day), _) => day.clone(),
+            _ => String::new(),
+        }
     }
 
     /// The machine at the commit and date of a row, which may be older than the file.

@@ -3,7 +3,6 @@
 mod args;
 mod findings;
 mod left;
-mod names;
 mod outputs;
 mod show;
 pub mod text;
@@ -62,7 +61,7 @@ pub fn run(args: &SimArgs) -> Result<bool> {
     let mut operands = case.operands(args.seed, "".as_ref()).map_err(bad_input)?;
     fits(&operands.layouts)?;
     outputs.check(&operands)?;
-    names::set(&text, &kernel, &mut operands);
+    operands.name_buffers(&kernel, &text.parameters(kernel.name()));
     let options = args.options(&operands.dim)?;
     let clusters = args.clusters()?;
     let given = operands.clone();

@@ -5,7 +5,8 @@
 //!   partial sums, so that the additions need not wait for each other.
 //!
 //! Both levels have the same traffic. In f32 both take about as long as a copy of as many bytes; in bf16 level 3 takes
-//! twice as long (`kernels/src/dispatch/tables/cpu.json`). To be faster, a norm must stay in the cache between its producer and its consumer.
+//! twice as long (`kernels/src/dispatch/tables/cpu.json`). To be faster, a norm must stay in the cache between its
+//! producer and its consumer.
 
 use std::mem::MaybeUninit;
 

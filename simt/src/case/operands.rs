@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::error::Result;
-use crate::{Arg, Buffer, Dim};
+use crate::{Arg, Buffer, Dim, Kernel};
 
 use super::argument::{Argument, Fill, MAX_BYTES};
 use super::element::Element;
@@ -92,6 +92,28 @@ impl Operands {
             Arg::Buffer(buffer) | Arg::Inside(buffer, _) => Some(*buffer),
             _ => None,
         }
+    }
+
+    /// Renames the buffers, from `argument 1 (f32:30)` to `y (f32:30)` for the parameter `param_y` of PTX. Parameters that a
+    /// compiler has numbered get their names in `cuda`, if there are any.
+    pub fn name_buffers(&mut self, kernel: &Kernel, cuda: &[impl AsRef<str>]) {
+        for (k, (name, _)) in kernel.params().enumerate() {
+            let name = if name.ends_with(&format!("param_{k}")) {
+                cuda.get(k).map(AsRef::as_ref)
+            } else {
+                Some(name.strip_prefix("param_").unwrap_or(name))
+            };
+            if let (Some(name), Some(b)) = (name, self.buffer(k)) {
+                let known = &mut self.buffers[b].name;
+                *known = known.replace(&format!("argument {k} ("), &format!("{name} ("));
+            }
+        }
+    }
+
+    /// Name of a buffer without its type and shape: `y`, or `argument 1`.
+    pub fn name(&self, buffer: usize) -> &str {
+        let name = &self.buffers[buffer].name;
+        name.split_once(" (").map_or(name, |(name, _)| name)
     }
 
     /// Returns the whole buffer that argument `number` points into, as a .npy file.

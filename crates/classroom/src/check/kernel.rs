@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use data::BadInput;
+use simt::case::parameters;
 use simt::{Class, Error, Finding, Module, Options, Report, Schedule, in_all};
 
 use super::{Failure, Outcome, Part, Predictions, limits, questions};
@@ -180,7 +181,8 @@ impl Submission<'_> {
             Ok(entry) => entry,
             Err(error) => return Ok(Err(self.not_a_kernel(&error))),
         };
-        before.name_buffers(&entry, self.text);
+        let cuda = parameters(entry.name(), self.text);
+        before.operands.name_buffers(&entry, &cuda);
         let mut after = before.clone();
         let operands = &mut after.operands;
         let options = options(schedule, seed, self.begin);

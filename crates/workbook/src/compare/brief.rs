@@ -40,18 +40,14 @@ pub fn commits(machine: &Machine, rows: &[&Row]) -> String {
     commits.join("; ")
 }
 
-/// When and where in the history the rows were measured: `2026-11-23 to 2026-11-27 at 5 commits`, without a date twice.
+/// When and where in the history the rows were measured: `2026-11-23 to 2026-11-27 at 5 commits`.
 fn measured(machine: &Machine, rows: &[&Row]) -> String {
-    let (commits, dates): (BTreeSet<String>, BTreeSet<String>) = rows
-        .iter()
-        .map(|row| machine.origin_of(*row))
-        .map(|o| (o.commit, o.date))
-        .unzip();
-    let [first, last] = [dates.first(), dates.last()].map(|date| date.cloned().unwrap_or_default());
+    let commits = rows.iter().map(|row| machine.origin_of(*row).commit);
+    let commits: BTreeSet<String> = commits.collect();
+    let days = machine.days(rows.iter().copied());
     match commits.first() {
-        Some(commit) if commits.len() == 1 => format!("{first} at commit {commit}"),
-        _ if first == last => format!("{first} at {} commits", commits.len()),
-        _ => format!("{first} to {last} at {} commits", commits.len()),
+        Some(commit) if commits.len() == 1 => format!("{days} at commit {commit}"),
+        _ => format!("{days} at {} commits", commits.len()),
     }
 }
 

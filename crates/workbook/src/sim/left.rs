@@ -3,8 +3,6 @@
 use simt::case::{Element, Operands};
 use simt::{Error, Kernel, Launch, Options};
 
-use super::names::name;
-
 /// How many values of a buffer are shown.
 const SHOWN: usize = 8;
 
@@ -60,7 +58,7 @@ pub fn all(
                 is_poison(given, b) || same[b].contains(&false)
             }
         })
-        .map(|b| line(name(left, b), is_poison(given, b), &same[b], left, b));
+        .map(|b| line(left.name(b), is_poison(given, b), &same[b], left, b));
     Ok(lines.collect())
 }
 

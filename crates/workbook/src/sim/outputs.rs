@@ -10,7 +10,6 @@ use simt::case::{Argument, Case, Contents, Fill, Operands};
 use simt::{Report, Watch};
 
 use super::args::SimArgs;
-use super::names;
 use super::text::bad_input;
 
 /// Output files, checked before any work.
@@ -104,7 +103,7 @@ impl Outputs {
         for (argument, output) in &self.dumps {
             output.write(&operands.npy(*argument).map_err(bad_input)?)?;
             let buffer = operands.buffer(*argument);
-            let name = buffer.map(|b| names::name(operands, b));
+            let name = buffer.map(|b| operands.name(b));
             let name = name.unwrap_or_default();
             wrote += &format!("wrote {name} to {}\n", output.path().display());
         }

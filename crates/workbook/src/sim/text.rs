@@ -24,8 +24,6 @@ pub struct Text {
     folder: PathBuf,
     /// Whether `name` is CUDA, so that the lines of `ptx` are in no file.
     compiled: bool,
-    /// The CUDA that was compiled; empty for PTX.
-    cuda: String,
     /// Files that the PTX names.
     sources: RefCell<HashMap<String, Option<Source>>>,
 }
@@ -41,15 +39,13 @@ impl Text {
     pub fn read(path: &Path, arch: &str) -> Result<Self, BadInput> {
         let text = data::read_text(path)?;
         let compiled = is_cuda(path);
-        let (ptx, cuda) = if compiled {
-            let _compiling = Waiting::new(format!("compiling {}", path.display()));
-            (nvrtc::compile(path, &text, arch)?, text)
-        } else {
-            (text, String::new())
-        };
         Ok(Self {
-            ptx,
-            cuda,
+            ptx: if compiled {
+                let _compiling = Waiting::new(format!("compiling {}", path.display()));
+                nvrtc::compile(path, &text, arch)?
+            } else {
+                text
+            },
             name: path.display().to_string(),
             folder: path.parent().unwrap_or(Path::new("")).into(),
             compiled,
@@ -124,21 +120,20 @@ impl Text {
         if self.compiled { in_cuda(&what) } else { what }
     }
 
-    /// Names of a kernel's parameters, if the PTX comes from CUDA whose text is at hand.
+    /// Names of a kernel's parameters, if the PTX names a file of CUDA that is at hand and has the kernel.
     pub fn parameters(&self, entry: &str) -> Vec<String> {
         let named = self.ptx.lines().filter_map(|line| {
             let (_, path) = line.trim_start().strip_prefix(".file")?.split_once('"')?;
             self.find(path.strip_suffix('"')?)
         });
-        let sources: Vec<Source> = named.collect();
-        let mut texts = [self.cuda.as_str()]
-            .into_iter()
-            .chain(sources.iter().map(|source| source.1.as_str()));
-        let names = texts.find_map(|text| {
-            let names = parameters(entry, text);
-            (!names.is_empty()).then_some(names)
+        let names = named.map(|source| {
+            let names = parameters(entry, &source.1).into_iter();
+            names.map(str::to_owned).collect::<Vec<_>>()
         });
-        names.into_iter().flatten().map(str::to_owned).collect()
+        names
+            .into_iter()
+            .find(|names| !names.is_empty())
+            .unwrap_or_default()
     }
 
     /// Whether the PTX's lines are those of a file.

@@ -2,9 +2,9 @@
 //!
 //! A tile of many rows uses an element of B for all of them, and is compute-bound. Here an element serves one
 //! to four rows, and B's bandwidth is the limit: only a B with gaps both ways is copied, and there are more
-//! accumulators than a multiply-add has cycles of latency. If B's rows are contiguous, they are added up ([`axpy`]); if its
-//! columns are, as in a transposed view, each sum is a dot product ([`dot`]). A vector on the right is
-//! handled as one on the left of the transposes: Cᵀ = Bᵀ·Aᵀ.
+//! accumulators than a multiply-add has cycles of latency. If B's rows are contiguous, they are added up
+//! ([`axpy`]); if its columns are, as in a transposed view, each sum is a dot product ([`dot`]). A vector on the
+//! right is handled as one on the left of the transposes: Cᵀ = Bᵀ·Aᵀ.
 
 mod axpy;
 mod dot;
