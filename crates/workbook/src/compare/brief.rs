@@ -124,9 +124,10 @@ fn table(results: &Results, named: &[(&str, &'static str)]) -> Option<(String, S
     }
     let caption = format!(
         "Median time of one run of the model, by the CPU's clock, with random weights. *One token*: the next after about 250 others. \
-         *G*: level {HIGHEST} as one CUDA graph; in rows without *G*, launching its kernels one by one was faster. *PyTorch*: version {} in \
-         the fastest mode tried ({}). {} In f32, PyTorch does not use [TF32](book/chapters/glossary.md#tf32), which is less precise. Level {HIGHEST} may split the \
-         numbers and add three matmuls in TF32 or FP16, which is [nearly as precise as f32](book/chapters/dispatch.md#the-kernels). Measured {}. [All results](benches/results/README.md).",
+         *G*: level {HIGHEST} as one CUDA graph; in rows without *G*, level {HIGHEST} was faster without a graph. *PyTorch*: version {} in \
+         the fastest mode tried ({}). {} In f32, PyTorch does not use [TF32](book/chapters/glossary.md#tf32), which keeps fewer bits. Level {HIGHEST} may \
+         split each number into a large and a small part, and compute an f32 matmul as the sum of three matmuls of such parts in TF32 or FP16; the sum is \
+         [nearly as precise](book/chapters/dispatch.md#the-kernels) as f32. Measured {}. [All results](benches/results/README.md).",
         pytorch(results, &rows).join(", "),
         autotuned(&workloads),
         range(results).unwrap_or_default(),
