@@ -1,10 +1,12 @@
 //! Ops that say what each needs before it runs.
 
+use std::cell::Cell;
+
 use candle_core::{Result, Tensor};
 use models::trace::{Needs, needs, span};
 use models::{
-    CacheShape, Csr, Heads, KvCache, Linear, Norm, Ops, Rope, Sampling, Segments, Weight,
-    WholePass, for_each_op,
+    CacheShape, Csr, DecoderPass, EncoderPass, GraphPass, HeadPass, Heads, KvCache, Linear, Norm,
+    Ops, Rope, Sampling, Segments, Weight, WholePass, for_each_op,
 };
 
 use crate::{Level, costs};
@@ -35,8 +37,39 @@ macro_rules! costed {
     };
 }
 
-/// Op by op, so that each says what it needs.
-impl WholePass for Costed {}
+thread_local! {
+    static WHOLE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs `f` with the whole passes of [`Costed`] levels, as they are without it. Elsewhere their models run op by op, so that
+/// each op says what it needs.
+pub fn whole<T>(f: impl FnOnce() -> T) -> T {
+    struct Before(bool);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            WHOLE.set(self.0);
+        }
+    }
+    let _before = Before(WHOLE.replace(true));
+    f()
+}
+
+macro_rules! whole_passes {
+    ($($pass:ident($of:ty);)*) => {
+        $(fn $pass(&self, pass: $of) -> Result<Option<Tensor>> {
+            if WHOLE.get() { self.0.$pass(pass) } else { Ok(None) }
+        })*
+    };
+}
+
+impl WholePass for Costed {
+    whole_passes! {
+        graph_pass(&GraphPass);
+        encoder_pass(&EncoderPass);
+        decoder_pass(&mut DecoderPass);
+        head_pass(&HeadPass);
+    }
+}
 
 impl Ops for Costed {
     fn level(&self) -> u8 {

@@ -20,7 +20,7 @@ use level4::Level4;
 use level5::Level5;
 use models::Ops;
 
-pub use costed::Costed;
+pub use costed::{Costed, whole};
 pub use functions::{Functions, functions};
 pub use gpu::{able, check, minimum};
 pub use own::{Make, Name, is_name, names, register, registered};

@@ -27,7 +27,7 @@ pub struct DecoderPass<'a> {
 /// by one.
 ///
 /// **Architecture invariants:** `Ok(None)`, the default, is always a correct answer. A level that computes a pass gives the
-/// same answer as its methods do. Wrappers of a level, such as the swap, keep the default, so that its methods run.
+/// same answer as its methods do. Wrappers of a level that need its methods to run, such as the swap, answer `Ok(None)`.
 pub trait WholePass {
     /// The graph transformer, from features to logits: (G, classes); `None` where the methods must compute it.
     ///

@@ -1,5 +1,6 @@
 //! `--trace`: the kernels that ran, their number and times, and their launches on a GPU.
 
+mod plan;
 mod table;
 
 use std::time::Duration;
@@ -7,6 +8,7 @@ use std::time::Duration;
 use candle_core::Device;
 use models::trace::{Event, Launched, Needs, forget, record};
 
+use plan::plan;
 use table::{LEGEND, runs_as, table};
 
 /// All runs of one kernel below the same callers.
@@ -48,11 +50,16 @@ pub fn traced<T>(
 }
 
 /// Runs `pass` before tracing if `on`: the first launch of a kernel waits for the driver to compile it, and
-/// the first use of a weight packs it. Neither belongs to an op's time.
-pub fn warm_up<T>(on: bool, pass: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<()> {
+/// the first use of a weight packs it. Neither belongs to an op's time. If the level computes a part of `pass` as a
+/// whole, which the trace does not show, it prints those launches.
+pub fn warm_up<T>(on: bool, pass: impl Fn() -> anyhow::Result<T>) -> anyhow::Result<()> {
     if on {
-        pass()?;
-        forget();
+        levels::whole(&pass)?;
+        if let Some(plan) = plan(&forget()) {
+            data::println!("{plan}");
+            pass()?;
+            forget();
+        }
     }
     Ok(())
 }

@@ -229,13 +229,15 @@ pub fn launched(launch: impl FnOnce() -> Launched) {
     })
 }
 
-/// Drops the events recorded so far, after a warm-up. Not for use inside an op.
-pub fn forget() {
+/// Drops the events recorded so far, after a warm-up, and returns them, without their times. Not for use inside an op,
+/// where it does nothing.
+pub fn forget() -> Vec<Event> {
     RECORDER.with_borrow_mut(|recorder| {
-        if let Some(recorder) = recorder.as_mut().filter(|r| r.open.is_empty()) {
-            recorder.events.clear();
+        let recorder = recorder.as_mut().filter(|r| r.open.is_empty());
+        recorder.map_or_else(Vec::new, |recorder| {
             recorder.marks.clear();
-        }
+            std::mem::take(&mut recorder.events)
+        })
     })
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use candle_core::{DType, Device, Tensor};
 use kernels::launch::noted;
 use kernels::without::{self, Idea};
-use levels::{Costed, Level, OPS, Swap};
+use levels::{Costed, Level, OPS, Swap, whole};
 use models::gnn::{self, GraphBatch};
 use models::lm::Logits;
 use models::random::RandomWeights;
@@ -99,12 +99,23 @@ fn a_level_is_asked_unless_its_ops_are_wanted() -> Result<()> {
     );
     let wrapped: [Level; 2] = [
         Arc::new(Swap::new(zeros.clone(), "linear=1", OPS)?),
-        Arc::new(Costed::new(zeros)),
+        Arc::new(Costed::new(zeros.clone())),
     ];
     for ops in wrapped {
         assert_eq!(difference(&gnn.forward(&*ops, &graphs)?, &logits)?, 0.);
         assert_eq!(difference(&vit.forward(&*ops, &pixels)?, &classes)?, 0.);
     }
+    // Costed ops forward them where it is asked for.
+    let costed = Costed::new(zeros);
+    let [graph, image] = whole(|| {
+        Result::Ok([
+            gnn.forward(&costed, &graphs)?,
+            vit.forward(&costed, &pixels)?,
+        ])
+    })?;
+    assert!(difference(&graph, &logits)? > 0.);
+    assert!(difference(&image, &classes)? > 0.);
+    assert_eq!(difference(&gnn.forward(&costed, &graphs)?, &logits)?, 0.);
     Ok(())
 }
 

@@ -119,7 +119,7 @@ fn cells(row: &Row, depth: usize, total: Duration) -> [String; 9] {
 }
 
 /// Lists the most frequent launches of each kernel, in the order of first use, and counts the others.
-fn launches(launches: &[(Launched, usize)], depth: usize) -> Vec<Line> {
+pub fn launches(launches: &[(Launched, usize)], depth: usize) -> Vec<Line> {
     let mut kernels: Vec<Vec<&(Launched, usize)>> = vec![];
     for launch in launches {
         let same = |of: &&mut Vec<&(Launched, usize)>| of[0].0.kernel == launch.0.kernel;
