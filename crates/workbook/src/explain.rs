@@ -6,7 +6,7 @@ use std::fs;
 use anyhow::Result;
 use clap::Args;
 use cli::files;
-use console::{Term, measure_text_width, style};
+use console::{Term, measure_text_width};
 use data::BadInput;
 use similar::{ChangeTag, TextDiff};
 
@@ -128,20 +128,18 @@ fn explained(step: &Step, width: usize) -> Result<String> {
         (level_from, step.from, header_from),
         (level_to, step.to, header_to),
     ] {
-        let title = style(format!("Level {level}: {path}")).bold();
-        writeln!(out, "{title}\n\n{header}")?;
+        writeln!(out, "Level {level}: {path}\n\n{header}")?;
     }
     if let Some(note) = step.note {
         writeln!(out, "{note}\n")?;
     }
     let columns = columns(&from, &to, width);
-    let heads = rows(
+    out += &rows(
         &format!("level {level_from}: {}", step.from),
         GUTTER,
         &format!("level {level_to}: {}", step.to),
         columns,
     );
-    write!(out, "{}", style(heads).bold())?;
     out += &side_by_side(&from, &to, columns);
     Ok(out)
 }

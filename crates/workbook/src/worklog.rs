@@ -25,7 +25,7 @@ pub use chart::redraw;
 #[derive(Debug, Args)]
 pub struct WorklogArgs {
     /// Which worklogs
-    #[arg(required = true, value_name = "WORKLOG")]
+    #[arg(required = true, value_name = "matmul|softmax|attention")]
     worklogs: Vec<Name>,
     /// Where to run: auto (a GPU if there is one), cuda or cuda:N
     #[arg(long, default_value = "auto")]

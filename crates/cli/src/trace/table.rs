@@ -16,6 +16,7 @@ A warm-up pass, which is not counted, packed the weights and, on a GPU, compiled
 bytes, FLOPs: the minimum that the op needs (each operand read once, each result written once), whatever the
 kernel does. GB/s, GFLOP/s: these divided by the time. tensors: tensors created inside the op, including views.
 Indented: the kernels of an op, why level 5 picked one, and launches of this workbook's own kernels on a GPU.
+picked: the rule of the table; its time was measured at the largest size that the rule is for.
 ";
 
 /// Explanation of the last column.

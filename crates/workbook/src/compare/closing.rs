@@ -124,7 +124,7 @@ fn on_cpu(rows: &[Row], simd: Option<&str>) -> Vec<String> {
             ),
             None => "its fused ops create fewer tensors".into(),
         });
-        lines.push("and a decode step has so small ones that each costs about the same.".into());
+        lines.push("and in a decode step they are so small that each costs about the same.".into());
     }
     if let Some(two) = least.filter(|two| two.speedup < LITTLE) {
         lines.push(gain(two));

@@ -167,8 +167,9 @@ fn links(kind: Kind, machine: &Machine, charts: &Charts, name: &str) -> String {
     let links = drawn.filter(|drawing| drawing.record == name).map(link);
     let links: String = links.map(|link| format!("  - {link}\n")).collect();
     format!(
-        "- {}: [{file}]({file}); {}\n{links}",
+        "- {}: [{file}]({file}); {}, {}\n{links}",
         title(kind),
+        machine.name,
         commit(machine)
     )
 }

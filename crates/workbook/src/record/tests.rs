@@ -104,10 +104,10 @@ fn each_kind_has_its_place() -> Result<()> {
     let page = fs::read_to_string(at("README.md"))?;
     for expected in [
         "| lm tiny decode | 1.00 ms |",
-        "- Whole models: [cpu.json](cpu.json); commit abc, 2026-11-21\n  \
+        "- Whole models: [cpu.json](cpu.json); A CPU, commit abc, 2026-11-21\n  \
          - [Language model in f32 on A CPU](charts/cpu-lm-f32.svg)\n",
-        "- Single ops: [ops/cpu.json](ops/cpu.json); commit abc, 2026-11-21\n",
-        "- `cargo bench`: [benches/cpu.json](benches/cpu.json); commit abc, 2026-11-21\n",
+        "- Single ops: [ops/cpu.json](ops/cpu.json); A CPU, commit abc, 2026-11-21\n",
+        "- `cargo bench`: [benches/cpu.json](benches/cpu.json); A CPU, commit abc, 2026-11-21\n",
     ] {
         assert!(page.contains(expected), "{expected}: {page}");
     }

@@ -71,7 +71,7 @@ pub struct SimArgs {
             \x20 f32:4096:random             a buffer with that many elements; or 64x64:random\n\
             \x20     random or random:N      floats in [-1, 1) or [-N, N); any integers, or 0..N\n\
             \x20     zeros, iota, a number   0 everywhere; 0, 1, 2, …; that number everywhere\n\
-            \x20     poison                  uninitialized: reading it before it is written is a fault\n\
+            \x20     poison                  uninitialised: reading it before it is written is a fault\n\
             \x20     FILE.npy                the array in that file\n\
             \x20 u32:[0,3,5], f32:FILE.npy   a buffer of exactly these elements\n\
             \x20 f32:4096:zeros@16           an address inside a buffer: that of its element 16\n\
