@@ -16,7 +16,7 @@ use tests::inputs::{rng, tokens};
 
 use crate::{gpu, language_model, values, watched};
 
-/// Held by a test that leaves out an idea, which the whole process then does.
+/// Held by a test that leaves out an idea, so that such tests take turns. Only the thread of the test leaves the idea out.
 static IDEAS: Mutex<()> = Mutex::new(());
 
 fn level5() -> Level {
