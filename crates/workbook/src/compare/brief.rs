@@ -127,7 +127,7 @@ fn table(results: &Results, named: &[(&str, &'static str)]) -> Option<(String, S
          *G*: level {HIGHEST} as one CUDA graph; in rows without *G*, level {HIGHEST} was faster without a graph. *PyTorch*: version {} in \
          the fastest mode tried ({}). {} In f32, PyTorch does not use [TF32](book/chapters/glossary.md#tf32), which keeps fewer bits. Level {HIGHEST} may \
          split each number into a large and a small part, and compute an f32 matmul as the sum of three matmuls of such parts in TF32 or FP16; the sum is \
-         [nearly as precise](book/chapters/dispatch.md#the-kernels) as f32. These rows were measured {}. [All results](benches/results/README.md).",
+         [nearly as precise](book/chapters/dispatch.md#the-kernels) as f32. Rows measured {}. [All results](benches/results/README.md).",
         pytorch(results, &rows).join(", "),
         autotuned(&workloads),
         range(results).unwrap_or_default(),
