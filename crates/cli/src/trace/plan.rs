@@ -48,7 +48,7 @@ fn folded(mut names: &[&str]) -> String {
         };
         let longest = PERIOD.min(names.len());
         let periods = (1..=longest).map(|period| (period, times(period)));
-        // Of those that cover the same names, the shortest.
+        // The shortest one that covers the most names.
         let repeated = periods.filter(|(_, times)| *times > 1);
         let best = repeated.max_by_key(|(period, times)| (period * times, PERIOD - period));
         let (period, times) = best.unwrap_or((1, 1));
