@@ -202,7 +202,7 @@ mod tests {
             text.contains("*PyTorch*: version 2.11.0+cu130 in the fastest"),
             "{text}"
         );
-        let caption = "Measured 2026-11-20 to 2026-11-21 at 2 commits.";
+        let caption = "Rows measured 2026-11-20 to 2026-11-21 at 2 commits.";
         assert!(text.contains(caption), "{text}");
     }
 
