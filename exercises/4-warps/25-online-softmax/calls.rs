@@ -22,4 +22,15 @@ pub fn calls(calls: &mut Calls) {
         let (found, bytes) = allocated(|| stats(noise(seed, len, bound)));
         Ok((sent(found), bytes))
     });
+    // The bytes of two passes, which keep all numbers.
+    calls.add("two_passes", |(seed, len, bound): (u64, usize, f32)| {
+        Ok(allocated(|| two_passes(noise(seed, len, bound))).1)
+    });
+}
+
+fn two_passes(numbers: impl Iterator<Item = f32>) -> Stats {
+    let row: Vec<f32> = numbers.collect();
+    let max = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let sum = row.iter().map(|x| (x - max).exp()).sum();
+    Stats { max, sum }
 }

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use exercise::{Fresh, Submission, Verdict, close, expect, noise};
+use exercise::{Fresh, Submission, Verdict, close, compare, expect, noise};
 
 /// Maximum and sum.
 type Stats = (f32, f32);
@@ -49,7 +49,10 @@ pub fn check(fresh: &mut Fresh, submission: &mut Submission) -> Verdict {
     // In f32, millions of terms add up to an error of their own.
     of_row(&what, found, || noise(seed, MANY, 128.), 1e-2)?;
     let nothing = held.merge(NOTHING, NOTHING)?;
-    same("NOTHING merged with NOTHING", nothing)
+    same("NOTHING merged with NOTHING", nothing)?;
+    let before: usize = submission.call("two_passes", (seed, MANY, 128f32))?;
+    compare(&format!("{MANY} numbers"), "two passes", &[("bytes allocated for them", before, bytes)]);
+    Ok(())
 }
 
 fn same(what: &str, found: Stats) -> Verdict {

@@ -20,4 +20,23 @@ pub fn calls(calls: &mut Calls) {
         let y = finish(&state);
         Ok(((state.max, state.sum, state.out), y, count.get(), bytes))
     });
+    // The exponentials of a correction after each key, as in the sum of online softmax.
+    calls.add("after_each_key", |(query, keys, values): (Vec<f32>, Vec<f32>, Vec<f32>)| {
+        let count = Cell::new(0usize);
+        let exp = |x: f32| {
+            count.set(count.get() + 1);
+            x.exp()
+        };
+        let d = query.len();
+        let mut state = State { max: f32::NEG_INFINITY, sum: 0., out: vec![0.; d] };
+        for (key, value) in keys.chunks(d).zip(values.chunks(d)) {
+            let score = key.iter().zip(&query).map(|(k, q)| k * q).sum::<f32>() / (d as f32).sqrt();
+            let max = state.max.max(score);
+            let (scale, weight) = (exp(state.max - max), exp(score - max));
+            state.max = max;
+            state.sum = state.sum * scale + weight;
+            state.out.iter_mut().zip(value).for_each(|(out, v)| *out = *out * scale + weight * v);
+        }
+        Ok((finish(&state), count.get()))
+    });
 }

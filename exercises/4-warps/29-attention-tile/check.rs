@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use exercise::{Fresh, Submission, Verdict, close, expect};
+use exercise::{Fresh, Submission, Verdict, close, compare, expect};
 
 /// A state: maximum, sum and channels.
 type State = (f32, f32, Vec<f32>);
@@ -26,6 +26,19 @@ pub fn check(fresh: &mut Fresh, submission: &mut Submission) -> Verdict {
             attend(fresh, submission, what, &query, &shifted, tile)?;
         }
     }
+    compare_exponentials(fresh, submission)
+}
+
+/// The exponentials of one tile, next to those of a correction after each key.
+fn compare_exponentials(fresh: &mut Fresh, submission: &mut Submission) -> Verdict {
+    let (n, d) = (64, 64);
+    let (query, keys, values) = (fresh.numbers(d, 8.), fresh.numbers(n * d, 8.), fresh.numbers(n * d, 1.));
+    let none: State = (f32::NEG_INFINITY, 0., vec![0.; d]);
+    let of_tile = (none, query.clone(), keys.clone(), values.clone());
+    let (_, _, exps, _): Added = submission.call("add_tile", of_tile)?;
+    let (_, before): (Vec<f32>, usize) = submission.call("after_each_key", (query, keys, values))?;
+    let counters = [("calls of exp for the tile", before, exps)];
+    compare("64 keys, D = 64", "a correction after each key", &counters);
     Ok(())
 }
 

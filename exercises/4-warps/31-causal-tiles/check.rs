@@ -1,6 +1,6 @@
 // Which scores are computed, and which of them are tested.
 
-use exercise::{Fresh, Submission, Verdict, expect};
+use exercise::{Fresh, Submission, Verdict, compare, expect};
 
 pub fn check(fresh: &mut Fresh, submission: &mut Submission) -> Verdict {
     let keys: usize = submission.call("keys", ())?;
@@ -21,7 +21,24 @@ pub fn check(fresh: &mut Fresh, submission: &mut Submission) -> Verdict {
         let start = fresh.below(400);
         all.push((start, start + 1 + fresh.below(100)));
     }
-    all.into_iter().try_for_each(|(start, end)| one(submission, start, end, keys))
+    all.into_iter().try_for_each(|(start, end)| one(submission, start, end, keys))?;
+    compare_tiles(submission, keys)
+}
+
+/// The tiles of a prompt, next to those of a kernel that computes all scores and tests each.
+fn compare_tiles(submission: &mut Submission, keys: usize) -> Verdict {
+    let (tokens, queries) = (4096, 64);
+    let (mut visits, mut tests) = (0, 0);
+    for start in (0..tokens).step_by(queries) {
+        one(submission, start, start + queries, keys)?;
+        let visited: Vec<(usize, bool)> = submission.call("visit", (start, start + queries))?;
+        visits += visited.len();
+        tests += visited.iter().filter(|(_, is_masked)| *is_masked).count();
+    }
+    let all = tokens / queries * (tokens / keys);
+    let counters = [("tiles visited", all, visits), ("tiles whose scores are tested", all, tests)];
+    compare("4096 queries in blocks of 64, 4096 keys", "all tiles", &counters);
+    Ok(())
 }
 
 /// The tiles of the queries start..end.

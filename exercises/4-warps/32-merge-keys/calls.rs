@@ -23,5 +23,23 @@ pub fn calls(calls: &mut Calls) {
         let Part { max, sum, out } = join(&parts, &exp);
         Ok(((max, sum, out), count.get()))
     });
+    // The exponentials of joins of two: each part is joined to all parts before it.
+    calls.add("two_at_a_time", |(parts,): (Vec<Sent>,)| {
+        let count = Cell::new(0usize);
+        let exp = |x: f32| {
+            count.set(count.get() + 1);
+            x.exp()
+        };
+        let mut parts = parts.into_iter().map(received);
+        let mut joined = parts.next().unwrap_or(Part { max: f32::NEG_INFINITY, sum: 0., out: vec![] });
+        for part in parts {
+            let max = joined.max.max(part.max);
+            let (before, now) = (exp(joined.max - max), exp(part.max - max));
+            joined.max = max;
+            joined.sum = joined.sum * before + part.sum * now;
+            joined.out.iter_mut().zip(&part.out).for_each(|(all, out)| *all = *all * before + out * now);
+        }
+        Ok((finish(&joined), count.get()))
+    });
     calls.add("finish", |(part,): (Sent,)| Ok(finish(&received(part))));
 }

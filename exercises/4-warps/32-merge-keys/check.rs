@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use exercise::{Fresh, Submission, Verdict, close, expect};
+use exercise::{Fresh, Submission, Verdict, close, compare, expect};
 
 /// Maximum, sum and channels.
 type Part = (f32, f32, Vec<f32>);
@@ -35,6 +35,17 @@ pub fn check(fresh: &mut Fresh, submission: &mut Submission) -> Verdict {
             check_joins(submission, &what, &all, &parts)?;
         }
     }
+    compare_exponentials(fresh, submission)
+}
+
+/// The exponentials of one join, next to those of joins of two.
+fn compare_exponentials(fresh: &mut Fresh, submission: &mut Submission) -> Verdict {
+    let (keys, chunk, d) = (320, 32, 16);
+    let all = Keys { scores: fresh.numbers(keys, 4.), values: fresh.numbers(keys * d, 1.), d };
+    let parts: Vec<Part> = (0..keys).step_by(chunk).map(|i| all.part(i, chunk)).collect();
+    let (_, exps): (Part, usize) = submission.call("join", (parts.clone(),))?;
+    let (_, before): (Vec<f32>, usize) = submission.call("two_at_a_time", (parts,))?;
+    compare("10 parts of 32 keys", "two parts at a time", &[("calls of exp", before, exps)]);
     Ok(())
 }
 
