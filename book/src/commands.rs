@@ -28,9 +28,7 @@ pub fn run(root: &Path, filter: &str) -> Result<ExitCode> {
     for file in shell::files(root, &render::load(root)?)? {
         for block in shell::blocks(&file)? {
             if let Some(Mark::NotRun(why)) = &block.marked {
-                let at = place::at(&block.file, block.line);
-                out::say(format_args!("not run: {at}: {why}"));
-                skip(&at, why);
+                skip(&place::at(&block.file, block.line), why);
             }
             failed += usize::from(!run_block(&repository, &block, filter, &mut seen)?);
         }

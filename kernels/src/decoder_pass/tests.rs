@@ -7,7 +7,7 @@ use operands::{DecoderBlock, Linear, Norm};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use super::level5::{self, DecoderStep, F, MOST_KEYS, SIZES, Size};
+use super::level5::{self, DecoderStep, F, Launches, MLP_CLUSTERS, MOST_KEYS, SIZES, Size};
 use crate::attention;
 use crate::attention::level5::{Cache, Position};
 use crate::dispatch::{Facts, Feature};
@@ -182,15 +182,26 @@ impl Case {
 
     /// The step in f64 by candle on the CPU: (C), and what it appends to each layer: (KV, 1, D) twice.
     fn oracle(&self) -> Result<(Tensor, Vec<[Tensor; 2]>)> {
+        let mut x = self.embedded()?;
+        let mut appended = vec![];
+        for i in 0..self.layers.len() {
+            let (attended, new) = self.attended(i, &x)?;
+            x = self.transformed(i, &attended)?;
+            appended.push(new);
+        }
+        Ok((x.squeeze(0)?, appended))
+    }
+
+    /// The token's row of the embedding: (1, C)
+    fn embedded(&self) -> Result<Tensor> {
+        let id = self.id.to_vec2::<u32>()?[0][0];
+        f64(&self.table.narrow(0, id as usize, 1)?)
+    }
+
+    /// x (1, C) and the attention of a layer, and what the layer appends.
+    fn attended(&self, layer: usize, x: &Tensor) -> Result<(Tensor, [Tensor; 2])> {
         let (heads, kv, p) = (self.size.heads, self.size.kv_heads, self.position);
-        let matmul = |w: &Linear, x: &Tensor| x.matmul(&f64(w.weight.tensor())?.t()?);
-        let norm = |norm: &Norm, x: &Tensor| match norm {
-            Norm::Rms { weight, eps } => {
-                let scale = (x.sqr()?.mean_keepdim(D::Minus1)? + *eps)?.sqrt()?;
-                x.broadcast_div(&scale)?.broadcast_mul(&f64(weight)?)
-            }
-            Norm::Layer { .. } => candle_core::bail!("expected RMSNorm"),
-        };
+        let layers = &self.layers[layer];
         let angle = |x: &Tensor| f64(&x.narrow(0, p, 1)?);
         let (cos, sin) = (angle(&self.cos)?, angle(&self.sin)?);
         let rotated = |x: &Tensor| {
@@ -202,35 +213,49 @@ impl Case {
         };
         let dtype = self.size.dtype;
         let rounded = |x: Tensor| x.to_dtype(dtype)?.to_dtype(DType::F64)?.unsqueeze(1);
-        let id = self.id.to_vec2::<u32>()?[0][0];
-        let mut x = f64(&self.table.narrow(0, id as usize, 1)?)?; // (1, C)
-        let mut appended = vec![];
-        for (i, layers) in self.layers.iter().enumerate() {
-            let qkv = matmul(&layers.qkv, &norm(&layers.norm_before, &x)?)?;
-            let qkv = qkv.reshape((heads + 2 * kv, HEAD))?;
-            let q = rotated(&qkv.narrow(0, 0, heads)?)?;
-            let new = [
-                rounded(rotated(&qkv.narrow(0, heads, kv)?)?)?,
-                rounded(qkv.narrow(0, heads + kv, kv)?.copy()?)?,
-            ];
-            let all = |i_of: usize, is_value: bool| {
-                let old = self.cached(i, is_value, p)?;
-                let all = Tensor::cat(&[old, new[i_of].clone()], 1)?; // (KV, p + 1, D)
-                let of_head = (0..heads).map(|h| all.get(h / (heads / kv)));
-                Tensor::stack(&of_head.collect::<Result<Vec<_>>>()?, 0) // (H, p + 1, D)
-            };
-            let (keys, values) = (all(0, false)?, all(1, true)?);
-            let scores = (keys.matmul(&q.unsqueeze(2)?)?.squeeze(2)? / (HEAD as f64).sqrt())?;
-            let e = scores.broadcast_sub(&scores.max_keepdim(1)?)?.exp()?;
-            let weights = e.broadcast_div(&e.sum_keepdim(1)?)?.unsqueeze(1)?; // (H, 1, p + 1)
-            let attended = weights.matmul(&values)?.reshape((1, heads * HEAD))?;
-            x = (x + matmul(&layers.out, &attended)?)?;
-            let h = matmul(&layers.gate_up, &norm(&layers.norm_after, &x)?)?;
-            let (gate, up) = (h.narrow(1, 0, F)?, h.narrow(1, F, F)?);
-            x = (&x + matmul(&layers.down, &(gate.silu()? * up)?)?)?;
-            appended.push(new);
+        let qkv = matmul(&layers.qkv, &norm(&layers.norm_before, x)?)?;
+        let qkv = qkv.reshape((heads + 2 * kv, HEAD))?;
+        let q = rotated(&qkv.narrow(0, 0, heads)?)?;
+        let new = [
+            rounded(rotated(&qkv.narrow(0, heads, kv)?)?)?,
+            rounded(qkv.narrow(0, heads + kv, kv)?.copy()?)?,
+        ];
+        let all = |is_value: bool| {
+            let old = self.cached(layer, is_value, p)?;
+            let all = Tensor::cat(&[&old, &new[usize::from(is_value)]], 1)?; // (KV, p + 1, D)
+            let of_head = (0..heads).map(|h| all.get(h / (heads / kv)));
+            Tensor::stack(&of_head.collect::<Result<Vec<_>>>()?, 0) // (H, p + 1, D)
+        };
+        let (keys, values) = (all(false)?, all(true)?);
+        let scores = (keys.matmul(&q.unsqueeze(2)?)?.squeeze(2)? / (HEAD as f64).sqrt())?;
+        let e = scores.broadcast_sub(&scores.max_keepdim(1)?)?.exp()?;
+        let weights = e.broadcast_div(&e.sum_keepdim(1)?)?.unsqueeze(1)?; // (H, 1, p + 1)
+        let attended = weights.matmul(&values)?.reshape((1, heads * HEAD))?;
+        Ok(((x + matmul(&layers.out, &attended)?)?, new))
+    }
+
+    /// x (1, C) and the MLP of a layer.
+    fn transformed(&self, layer: usize, x: &Tensor) -> Result<Tensor> {
+        let layers = &self.layers[layer];
+        let h = matmul(&layers.gate_up, &norm(&layers.norm_after, x)?)?;
+        let (gate, up) = (h.narrow(1, 0, F)?, h.narrow(1, F, F)?);
+        x + matmul(&layers.down, &(gate.silu()? * up)?)?
+    }
+}
+
+/// x·wᵀ in f64.
+fn matmul(w: &Linear, x: &Tensor) -> Result<Tensor> {
+    x.matmul(&f64(w.weight.tensor())?.t()?)
+}
+
+/// RMSNorm in f64.
+fn norm(norm: &Norm, x: &Tensor) -> Result<Tensor> {
+    match norm {
+        Norm::Rms { weight, eps } => {
+            let scale = (x.sqr()?.mean_keepdim(D::Minus1)? + *eps)?.sqrt()?;
+            x.broadcast_div(&scale)?.broadcast_mul(&f64(weight)?)
         }
-        Ok((x.squeeze(0)?, appended))
+        Norm::Layer { .. } => candle_core::bail!("expected RMSNorm"),
     }
 }
 
@@ -275,18 +300,93 @@ fn check(what: &str, case: &mut Case) -> Result<()> {
     Ok(())
 }
 
+/// Whether a device has the kernels; another is skipped by name.
+fn has_kernels(device: &Device) -> bool {
+    if on_cpu(device) {
+        return false;
+    }
+    let facts = Facts::of(device).unwrap();
+    let is_hopper = facts.has(Feature::Wgmma);
+    if !is_hopper {
+        let why = format!("needs a Hopper, found {}", facts.name);
+        skip("the decoder pass", &why);
+    }
+    is_hopper
+}
+
+/// A launch reads x and the partial sums of the one before it, and adds its own. Each is tested alone, on random sums.
+#[test]
+fn each_launch_equals_the_oracle() -> Result<()> {
+    let mut rng = rng();
+    for device in devices().filter(has_kernels) {
+        for size in &SIZES {
+            let what = |launch: &str| format!("{launch} of {size:?} on {device:?}");
+            let mut case = Case::random(&mut rng, size, (1, 3), &device)?;
+            let mut random = |rows: usize| {
+                affine(
+                    &mut rng,
+                    &[rows, size.hidden],
+                    (0., 1.),
+                    DType::F32,
+                    &device,
+                )
+            };
+            let (x, parts) = (random(1)?, random(MLP_CLUSTERS)?);
+            let sum = |x: &Tensor, parts: &Tensor, of: usize| {
+                f64(x)?.reshape((1, size.hidden))? + f64(parts)?.narrow(0, 0, of)?.sum_keepdim(0)?
+            };
+            let floats = |x: &Tensor| x.flatten_all()?.to_vec1::<f64>();
+            let close = |launch: &str, found: &Tensor, exact: &Tensor| -> Result<()> {
+                let off = relative_error(&floats(found)?, floats(exact)?);
+                // bf16 rounds what a launch has multiplied, and the last launch its result.
+                let most = if size.dtype == DType::F32 {
+                    1e-5
+                } else {
+                    0.004
+                };
+                assert!(off < most, "{}: {off}", what(launch));
+                Ok(())
+            };
+            let before = |of: usize| sum(&x, &parts, of);
+            let embedded = case.attended(0, &case.embedded()?)?.0;
+            let attended = case.attended(0, &before(MLP_CLUSTERS)?)?.0;
+            let transformed = case.transformed(0, &before(size.heads)?)?;
+
+            case.with(|step, caches| -> Result<()> {
+                let block = &step.blocks[0];
+                // The first block reads the embedding, the others read sums.
+                for (vocab, exact) in [(VOCAB, &embedded), (0, &attended)] {
+                    let mut launches = poisoned(|| Launches::new(step.id, step.table, size))?;
+                    launches.vocab = vocab;
+                    if vocab == 0 {
+                        (launches.now.x, launches.now.parts) = (x.clone(), parts.clone());
+                    }
+                    let cache = caches[0]
+                        .at(step.position)?
+                        .expect("a cache that is not on the CPU");
+                    launches.attend(block, [step.cos, step.sin], &cache)?;
+                    let found = sum(&launches.now.x, &launches.now.parts, size.heads)?;
+                    close(size.attend, &found, exact)?;
+                }
+                let mut launches = poisoned(|| Launches::new(step.id, step.table, size))?;
+                (launches.now.x, launches.now.parts) = (x.clone(), parts.clone());
+                launches.mlp(block)?;
+                let found = sum(&launches.now.x, &launches.now.parts, MLP_CLUSTERS)?;
+                close(size.mlp, &found, &transformed)?;
+
+                let mut launches = poisoned(|| Launches::new(step.id, step.table, size))?;
+                (launches.now.x, launches.now.parts) = (x.clone(), parts.clone());
+                close(size.end, &f64(&launches.end()?)?, &before(MLP_CLUSTERS)?)
+            })?;
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn a_decoder_pass_equals_the_oracle() -> Result<()> {
     let mut rng = rng();
-    for device in devices().filter(|device| !on_cpu(device)) {
-        let facts = Facts::of(&device)?;
-        if !facts.has(Feature::Wgmma) {
-            skip(
-                "the decoder pass",
-                &format!("needs a Hopper, found {}", facts.name),
-            );
-            continue;
-        }
+    for device in devices().filter(has_kernels) {
         for size in &SIZES {
             // A simulated position takes seconds.
             let (positions, blocks) = if is_simulated() {

@@ -26,17 +26,31 @@ impl<'a> Workload<'a> {
         let highest = self.rows.iter().map(|row| row.level).max();
         let is_level = |row: &&Row| row.system.is_none() && row.level == level;
         let is_shown = |row: &&Row| !row.cuda_graph || Some(level) == highest;
-        fastest(self.rows.iter().filter(is_level).filter(is_shown))
+        fastest(
+            self.rows.iter().filter(is_level).filter(is_shown),
+            Clock::Host,
+        )
     }
 
     /// Returns the fastest row of another framework by host time.
     pub fn other(&self) -> Option<&'a Row> {
-        fastest(self.rows.iter().filter(|row| row.system.is_some()))
+        fastest(
+            self.rows.iter().filter(|row| row.system.is_some()),
+            Clock::Host,
+        )
+    }
+
+    /// How many times as long the fastest other framework takes as the fastest row of a level, by a clock.
+    pub fn lead(&self, level: u8, clock: Clock) -> Option<f64> {
+        let others = self.rows.iter().filter(|row| row.system.is_some());
+        let is_own = |row: &&Row| row.system.is_none() && row.level == level;
+        let own = fastest(self.rows.iter().filter(is_own), clock)?;
+        Some(fastest(others, clock)?.ms(clock)? / own.ms(clock)?)
     }
 }
 
-fn fastest<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<&'a Row> {
-    let timed = rows.filter_map(|row| Some((row, row.ms(Clock::Host)?)));
+fn fastest<'a>(rows: impl Iterator<Item = &'a Row>, clock: Clock) -> Option<&'a Row> {
+    let timed = rows.filter_map(|row| Some((row, row.ms(clock)?)));
     let fastest = timed.min_by(|(_, a), (_, b)| a.total_cmp(b));
     fastest.map(|(row, _)| row)
 }
@@ -86,13 +100,27 @@ mod tests {
     }
 
     #[test]
+    fn each_clock_has_its_own_fastest_rows() {
+        let mut results = results();
+        for (row, ms) in results.rows[3..].iter_mut().zip([0.5, 0.75, 2., 0.25]) {
+            row.device_ms = Some(ms);
+        }
+        let decode = results.workload("lm readme decode bf16").unwrap();
+        assert_eq!(decode.lead(5, Clock::Device), Some(0.5));
+        assert_eq!(decode.lead(5, Clock::Host), Some(1.5));
+    }
+
+    #[test]
     fn another_framework_is_shown_at_its_fastest() {
         let results = results();
         let decode = results.workload("lm readme decode bf16").unwrap();
         let other = decode.other().and_then(|row| row.system.as_deref());
         assert_eq!(other, Some("pytorch_graph"));
+        assert_eq!(decode.lead(5, Clock::Host), Some(1.5));
+        assert_eq!(decode.lead(5, Clock::Device), None);
         let prefill = results.workload("lm readme prefill bf16").unwrap();
         assert_eq!(prefill.other(), None);
+        assert_eq!(prefill.lead(1, Clock::Host), None);
         assert!(results.workload("lm readme decode").is_none(), "f32");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use results::{HIGHEST, Machine, Results, Row, Workload, notes};
+use results::{Clock, HIGHEST, Machine, Results, Row, Workload, notes};
 
 use super::overview::{GPU, device, on_gpu, record};
 use super::significant;
@@ -53,17 +53,24 @@ fn measured(machine: &Machine, rows: &[&Row]) -> String {
 
 /// Range of the time of the fastest other framework, divided by the highest level's, over all workloads of a record.
 fn range(results: &Results) -> Option<String> {
-    let ratio = |rows: &[Row]| {
-        let workload = results.workload(&rows[0].title())?;
-        Some(workload.other()?.median_ms / workload.level(HIGHEST)?.median_ms)
-    };
-    let mut ratios: Vec<f64> = results.workloads().filter_map(ratio).collect();
-    ratios.sort_by(f64::total_cmp);
-    let (least, most) = (ratios.first()?, ratios.last()?);
+    let (count, host) = range_by(results, Clock::Host)?;
+    let device = range_by(results, Clock::Device).filter(|(timed, _)| *timed == count);
+    let device = device.map_or(String::new(), |(_, range)| {
+        format!(" (by the GPU's clock, {range} times)")
+    });
     Some(format!(
-        "Over all {} workloads, PyTorch takes {least:.2} to {most:.2} times as long as level {HIGHEST}.",
-        ratios.len()
+        "Over all {count} workloads, PyTorch takes {host} times as long as level {HIGHEST}{device}.",
     ))
+}
+
+/// How many workloads have that quotient by a clock, and its range: `1.20 to 3.40`.
+fn range_by(results: &Results, clock: Clock) -> Option<(usize, String)> {
+    let titles = results.workloads().map(|rows| rows[0].title());
+    let leads = titles.filter_map(|title| results.workload(&title)?.lead(HIGHEST, clock));
+    let mut leads: Vec<f64> = leads.collect();
+    leads.sort_by(f64::total_cmp);
+    let (least, most) = (leads.first()?, leads.last()?);
+    Some((leads.len(), format!("{least:.2} to {most:.2}")))
 }
 
 /// How many of the workloads PyTorch computes fastest with the code of `max-autotune` in a CUDA graph recorded by hand.
@@ -123,11 +130,11 @@ fn table(results: &Results, named: &[(&str, &'static str)]) -> Option<(String, S
         text += &format!("| {title} | {} |\n", cells(*workload).join(" | "));
     }
     let caption = format!(
-        "Median time of one run of the model, by the CPU's clock, with random weights. *One token*: the next after about 250 others. \
+        "Median time of one run of the model, by the CPU's clock, with random weights. *One token*: the next one after about 250 tokens. \
          *G*: level {HIGHEST} as one CUDA graph; in rows without *G*, level {HIGHEST} was faster without a graph. *PyTorch*: version {} in \
-         the fastest mode tried ({}). {} In f32, PyTorch does not use [TF32](book/chapters/glossary.md#tf32), which keeps fewer bits. Level {HIGHEST} may \
-         split each number into a large and a small part, and compute an f32 matmul as the sum of three matmuls of such parts in TF32 or FP16; the sum is \
-         [nearly as precise](book/chapters/dispatch.md#the-kernels) as f32. Rows measured {}. [All results](benches/results/README.md).",
+         the fastest mode tried ({}). {} In f32, PyTorch does not use [TF32](book/chapters/glossary.md#tf32), which keeps fewer bits. Where it is \
+         faster, level {HIGHEST} computes an f32 matmul as three matmuls in TF32 or FP16, whose sum is [nearly as \
+         precise](book/chapters/dispatch.md#the-kernels) as f32. Rows measured {}. [All results](benches/results/README.md).",
         pytorch(results, &rows).join(", "),
         autotuned(&workloads),
         range(results).unwrap_or_default(),

@@ -114,6 +114,13 @@ fn decode_caption(devices: [Option<&Results>; 2]) -> String {
                 eager.speedup
             );
         }
+        let device_ms = |level| decode_row(Some(results), level)?.device_ms;
+        if let (Some(first), Some(last)) = (device_ms(1), device_ms(HIGHEST)) {
+            text += &format!(
+                " By the GPU's clock, without the work of the CPU, it is {:.1}×.",
+                first / last
+            );
+        }
     }
     format!("\n{}", wrapped(&text))
 }
@@ -174,6 +181,17 @@ mod tests {
         let caption = "smaller models). A GPU: level 1 takes 1.23 ms; commit abc, 2026-11-21. Level 5 runs as one CUDA graph; \
                        launched kernel by kernel, its speed-up is 1.3×. A CPU, 2 threads: level 1 takes 1.23 ms; commit abc, 2026-11-21.";
         assert!(text.contains(caption), "{text}");
+    }
+
+    #[test]
+    fn the_clock_of_a_gpu_has_a_speed_up_of_its_own() {
+        let mut records = records();
+        for row in &mut records[1].1.rows {
+            row.device_ms = Some(if row.level == 1 { 3. } else { 2. });
+        }
+        let text = levels(&records).replace('\n', " ");
+        let expected = "its speed-up is 1.3×. By the GPU's clock, without the work of the CPU, it is 1.5×.";
+        assert!(text.contains(expected), "{text}");
     }
 
     #[test]

@@ -35,8 +35,8 @@ Where the host time is much longer than the device time, the host's CPU decides,
 the kernels too slowly. Small inputs at levels 1 and 2 are such rows. Their speed-ups would be
 smaller with a faster CPU.
 
-In f32, level 5 may compute a matmul as the sum of three TF32 matmuls on tensor cores, which is
-[about as accurate as f32](../../book/chapters/dispatch.md#the-kernels). PyTorch does not use TF32
+In f32, level 5 may compute a matmul as the sum of three matmuls on tensor cores, in TF32 or FP16. It
+is [nearly as precise](../../book/chapters/dispatch.md#the-kernels) as f32. PyTorch does not use TF32
 here, because a single TF32 matmul is less exact: a factor keeps 10 of the 23 bits of its fraction.
 
 On a CPU, PyTorch multiplies f32 matrices with MKL. On AMD processors, MKL uses older vector

@@ -17,6 +17,9 @@ use crate::dispatch::{Facts, Feature};
 use crate::launch::{chained, is_aligned, is_chained};
 use crate::without::Idea;
 
+#[cfg(test)]
+pub(super) use state::{MLP_CLUSTERS, State as Launches};
+
 /// Name of the pass in traces.
 const KERNEL: &str = "decoder_pass_level5";
 

@@ -10,10 +10,10 @@ use crate::output;
 /// C, THREADS and MLP_CLUSTERS of `cluster.cuh`: blocks of a cluster, threads of a block, clusters of `mlp.cu`.
 pub(super) const BLOCKS: usize = 4;
 pub(super) const THREADS: usize = 384;
-pub(super) const MLP_CLUSTERS: usize = 16;
+pub(in crate::decoder_pass) const MLP_CLUSTERS: usize = 16;
 
 /// x in f32, and the partial sums that belong to it.
-pub(super) struct Sums {
+pub(in crate::decoder_pass) struct Sums {
     /// (C)
     pub x: Tensor,
     /// (clusters, C)
@@ -21,7 +21,7 @@ pub(super) struct Sums {
 }
 
 /// The sums that the last launch has written, and those that the next one writes.
-pub(super) struct State<'a> {
+pub(in crate::decoder_pass) struct State<'a> {
     pub size: &'static Size,
     /// (1, 1) u32
     pub id: &'a Tensor,

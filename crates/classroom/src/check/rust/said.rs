@@ -2,12 +2,11 @@
 
 use data::RustcError;
 
-/// Maximum lines below the first error's first line, and characters of each: more than two errors in an exercise have.
+/// Lines up to which other errors are shown below the first: more than two errors in an exercise have.
 const SHOWN: usize = 40;
-const WIDTH: usize = 200;
 
-/// The first error in one line, `FILE:LINE:COLUMN: error[E0425]: …`, and the lines that a terminal shows below: the code
-/// with its labels, notes and help, then the other errors, as many as fit.
+/// The first error in one line, `FILE:LINE:COLUMN: error[E0425]: …`, and all lines that a terminal shows below: the code
+/// with its labels, notes and help. Then the other errors, as many as fit. The sandbox limits how much rustc prints.
 pub fn first_error(stderr: &str) -> (String, Vec<String>) {
     let errors = RustcError::all(stderr);
     let Some(error) = errors.first() else {
@@ -57,9 +56,8 @@ fn in_one_line(error: &RustcError) -> String {
 
 /// The lines that a terminal shows below the first line of an error.
 fn below(error: &RustcError) -> Vec<String> {
-    let lines = error.rendered().trim_end().lines().skip(1).take(SHOWN);
-    let short = |line: &str| line.chars().take(WIDTH).collect::<String>();
-    lines.map(|line| format!("    {}", short(line))).collect()
+    let lines = error.rendered().trim_end().lines().skip(1);
+    lines.map(|line| format!("    {line}")).collect()
 }
 
 #[cfg(test)]
@@ -98,12 +96,13 @@ mod tests {
         ]
         .concat();
         assert_eq!((same, more), (line, both));
-        let long = error("a", "b", &"line\n".repeat(99));
+        let long = error("a", "b", &format!("first\n{}\n", "x".repeat(500)).repeat(50));
         let (_, notes) = first_error(&long.to_string());
-        assert_eq!(notes.len(), SHOWN);
+        assert_eq!(notes.len(), 99);
+        assert!(notes[0].ends_with(&"x".repeat(500)));
         let (_, more) = first_error(&format!("{long}\n{first}\n"));
-        assert_eq!(more[..SHOWN], notes);
-        assert_eq!(more[SHOWN..], ["    (and 1 more error)"]);
+        assert_eq!(more[..99], notes);
+        assert_eq!(more[99..], ["    (and 1 more error)"]);
     }
 
     #[test]
