@@ -15,12 +15,13 @@ const CLOCKS: [(OpClock, &str); 3] = [
     (OpClock::CudaGraph, "device, in a CUDA graph"),
 ];
 
-/// A Markdown table with a row per clock: on how many of the shapes of `op` the fastest level is slower than the fastest
-/// other by more than 5%, and where it is slowest in comparison. A clock counts the shapes that both were timed with.
+/// A Markdown table with a row per record and clock: on how many of the shapes of `op` the fastest level is slower than the
+/// fastest other by more than 5%, and where it is slowest in comparison. A clock counts the shapes that both were timed
+/// with. The names of the machines stand before the clocks if there are several records.
 ///
 /// # Errors
-/// When nothing of that op was recorded that can be compared.
-pub fn behind(results: &OpResults, op: &str) -> Result<String> {
+/// When one of the records has nothing of that op that can be compared.
+pub fn behind(records: &[OpResults], op: &str) -> Result<String> {
     let titles = [
         "shapes",
         "more than 5% slower",
@@ -30,22 +31,36 @@ pub fn behind(results: &OpResults, op: &str) -> Result<String> {
         "ratio",
     ];
     let mut text = markdown::header("clock", &titles.map(String::from));
-    let mut compared = 0;
+    for results in records {
+        let lines = lines(results, op, records.len() > 1);
+        ensure!(
+            !lines.is_empty(),
+            "expected recorded rows of `{op}` at a level and of a library, found none"
+        );
+        text += &lines;
+    }
+    Ok(markdown::figures(&text, &[], &[]))
+}
+
+/// The rows of one record; each begins with the name of the machine if `is_named`.
+fn lines(results: &OpResults, op: &str, is_named: bool) -> String {
+    let machine = &results.machine;
+    let mut text = String::new();
     for (clock, name) in CLOCKS {
         let cases = results.cases().filter(|case| case[0].op == op);
         let mut pairs: Vec<Pair> = cases.filter_map(|case| Pair::of(case, clock)).collect();
         pairs.sort_by(|a, b| b.ratio().total_cmp(&a.ratio()));
         if let Some(worst) = pairs.first() {
             let losses = pairs.iter().filter(|pair| pair.ratio() > LOSS).count();
-            text += &worst.line(name, [pairs.len(), losses], &results.machine);
+            let name = if is_named {
+                format!("{}: {name}", machine.name)
+            } else {
+                name.to_string()
+            };
+            text += &worst.line(&name, [pairs.len(), losses], machine);
         }
-        compared += pairs.len();
     }
-    ensure!(
-        compared > 0,
-        "expected recorded rows of `{op}` at a level and of a library, found none"
-    );
-    Ok(markdown::figures(&text, &[], &[]))
+    text
 }
 
 /// The fastest level and the fastest other on one shape, by one clock.
@@ -117,7 +132,7 @@ mod tests {
             row("2x2x3", "copy", [1., 1.], None),
             row("2x2x3", "level5", [8.4, 6.], None),
         ];
-        let text = behind(&results, "matmul")?;
+        let text = behind(std::slice::from_ref(&results), "matmul")?;
         let lines: Vec<&str> = text.lines().filter(|line| line.contains("µs")).collect();
         let expected = [
             "| host, one call at a time | 2 | 1 | 1 × 2 × 3 | level 5 (Rust twin) 12.0 µs | candle 8.00 µs | 1.50× |",
@@ -125,7 +140,15 @@ mod tests {
             "| device, in a CUDA graph | 1 | 0 | 1 × 2 × 3 | level 5 (Rust twin) 1.00 µs | candle 2.00 µs | 0.500× |",
         ];
         assert_eq!(lines, expected);
-        assert!(behind(&results, "linear").is_err());
+        assert!(behind(std::slice::from_ref(&results), "linear").is_err());
+        let mut other = results.clone();
+        other.machine.name = "A CPU".into();
+        let both = behind(&[results.clone(), other.clone()], "matmul")?;
+        let first = "| A CPU: host, one call at a time | 2 | 1 | 1 × 2 × 3 |";
+        assert_eq!(both.matches("µs").count(), 12, "{both}");
+        assert!(both.contains(first), "{both}");
+        other.rows.clear();
+        assert!(behind(&[results, other], "matmul").is_err());
         Ok(())
     }
 }

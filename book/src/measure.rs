@@ -11,7 +11,7 @@
 //!   (with `unit=TFLOP/s` if not in GFLOP/s).
 //! - `{{ops linear on=cpu}}`: every shape of an op, a column a level; `dtype=` and `to=` narrow it.
 //! - `{{small matmul on=cpu}}`: every small product, a column a kernel.
-//! - `{{behind matmul on=h200}}`: on how many small products a library is ahead, a row a clock.
+//! - `{{behind matmul on=h200,cpu}}`: on how many small products a library is ahead, a row per record and clock.
 //! - `{{copies on=cpu}}`: copies of all sizes, with their rates.
 //! - `{{benches on=cpu}}`: what `cargo bench` times, group by group, and how long that takes; `{{benches
 //!   launch/kernel/empty on=h200}}`: one case of it.
@@ -168,7 +168,11 @@ fn replace(directive: &str, arguments: &str, library: &mut Library) -> Result<St
         ("chart", model) => chart(library.models.on(on)?.recorded, &filter(model, &named)?),
         ("ops", op) => ops(&library.ops.on(on)?, &filter(op, &named)?),
         ("small", op) => ops(&library.small.on(on)?, &filter(op, &named)?),
-        ("behind", op) => behind(library.small.on(on)?.recorded, op),
+        ("behind", op) => {
+            let record = |on| Ok(library.small.on(on)?.recorded.clone());
+            let records: Result<Vec<_>> = on.split(',').map(record).collect();
+            behind(&records?, op)
+        }
         ("copies", _) => copies(&library.ops.on(on)?),
         ("benches", "") => benches(&library.benches(on)?),
         ("benches", case) => bench(&library.benches(on)?, case),
