@@ -28,6 +28,11 @@ pub fn figures(table: &str, notes: &[&str], here: &[&Here]) -> String {
     format!("<div class=\"figures\">\n\n{table}\n{below}</div>\n")
 }
 
+/// `text` folded below `summary`; open on paper.
+pub fn folded(summary: &str, text: &str) -> String {
+    format!("<details class=\"more\"><summary>{summary}</summary>\n\n{text}\n</details>\n\n")
+}
+
 /// Returns the op or workload with whose name a note begins: `linear …`, `PyTorch's linear …`,
 /// `linear.1x2x3.f32.pytorch …`.
 pub fn subject(note: &str, is_name: impl Fn(&str) -> bool) -> Option<&str> {

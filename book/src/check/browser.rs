@@ -205,6 +205,12 @@ mod tests {
             found.iter().all(|f| f.starts_with("bad.html: ")),
             "{found:?}"
         );
+        write(
+            "bad.html",
+            "<main><details><summary>a</summary><table style=\"width: 1300px\"><td>wide</table></details></main>",
+        );
+        let found = findings(&chromium, built.path()).unwrap();
+        assert!(found.iter().any(|f| f.starts_with(expected)), "{found:?}");
         // On a laptop, both of these fit.
         let table = "<table style=\"width: 500px\"><td>wide</table>";
         write("bad.html", &format!("<main>{table}</main>"));

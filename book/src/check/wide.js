@@ -1,6 +1,6 @@
 // Runs in the page that has a frame for each page of the book: what stands out of its page on the right, a line each,
 // and then how many pages were looked at. On a phone, what has a box that scrolls may be wider, unless it is a chart, and
-// the page may not scroll.
+// the page may not scroll. What is folded is opened first.
 onload = () => setTimeout(() => {
   const lines = [];
   const frames = [...document.querySelectorAll("iframe")];
@@ -9,6 +9,7 @@ onload = () => setTimeout(() => {
     const inside = frame.contentDocument;
     const main = inside.querySelector("main") ?? inside.body;
     const phone = frame.width < 500;
+    for (const folded of main.querySelectorAll("details")) folded.open = true;
     const right = main.getBoundingClientRect().right;
     const scrolls = (element) => {
       for (let box = element; box && box !== main; box = box.parentElement) {

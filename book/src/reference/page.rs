@@ -8,6 +8,7 @@ use super::slower::{Record, Slower, slower};
 use super::table::{cases, table};
 use super::{Reference, Subject};
 use crate::library::Library;
+use crate::markdown;
 use crate::table::machine;
 use anyhow::{Result, bail};
 use results::OpResults;
@@ -21,6 +22,7 @@ pub fn page(reference: &Reference, subject: &Subject, library: &mut Library) -> 
     Ok(format!("{contract}\n{times}\n{files}"))
 }
 
+/// The times of all ops on all machines; the first chart and table of the page are open, the others folded.
 fn times(subject: &Subject, library: &mut Library, remarks: &Remarks) -> Result<String> {
     let mut text = String::new();
     let mut shown = vec![];
@@ -28,17 +30,23 @@ fn times(subject: &Subject, library: &mut Library, remarks: &Remarks) -> Result<
         let recorded = library.ops.on(&on)?.recorded;
         let is_recorded = |op: &&String| !cases(recorded, op).is_empty();
         let ops: Vec<&String> = subject.ops.iter().filter(is_recorded).collect();
+        let several = ops.len() > 1;
         if !ops.is_empty() {
             text += &head(recorded);
         }
-        for op in &ops {
+        let record = Record {
+            on: &on,
+            results: recorded,
+        };
+        for op in ops {
             // On most pages the title of the page is that of its only op.
-            if ops.len() > 1 || **op != subject.folder {
+            if several || *op != subject.folder {
                 text += &format!("### {op}\n\n");
             }
-            text += &times_of(&on, recorded, op, remarks)?;
+            let is_folded = !shown.is_empty();
+            text += &times_of(&record, op, remarks, is_folded)?;
+            shown.push(op);
         }
-        shown.extend(ops);
     }
     for op in subject.ops.iter().filter(|op| !shown.contains(op)) {
         if !subject.is_default(op) {
@@ -74,17 +82,25 @@ fn head(recorded: &OpResults) -> String {
     )
 }
 
-/// The chart and the table of an op, and where a level is slower than the one below.
-fn times_of(on: &str, recorded: &OpResults, op: &str, remarks: &Remarks) -> Result<String> {
+/// The chart and the table of an op, which may be folded, and where a level is slower than the one below.
+fn times_of(record: &Record, op: &str, remarks: &Remarks, is_folded: bool) -> Result<String> {
+    let recorded = record.results;
     let about = remarks.about(op);
     let mut text: String = about.map(|about| format!("{about}\n\n")).collect();
-    let record = Record {
-        on,
-        results: recorded,
-    };
-    let slower: Vec<Slower> = slower(&record, op);
-    text += &heat(recorded, op)?;
-    text += &format!("\n{}\n", table(recorded, op)?);
+    let heat = heat(recorded, op)?;
+    let shown = format!("{heat}\n{}\n", table(recorded, op)?);
+    if is_folded {
+        let content = if heat.is_empty() {
+            "Table"
+        } else {
+            "Chart and table"
+        };
+        let summary = format!("{content}: {op} on {}", recorded.machine.name);
+        text += &markdown::folded(&summary, &shown);
+    } else {
+        text += &shown;
+    }
+    let slower: Vec<Slower> = slower(record, op);
     text += &remarks.explain(&slower);
     Ok(text)
 }

@@ -54,6 +54,26 @@ fn a_page_is_made_of_the_code_and_the_record() {
 }
 
 #[test]
+fn the_first_chart_and_table_are_open_and_the_others_folded() {
+    let book = with_page("# Linear\n\n{{op linear}}\n");
+    let page = || {
+        let built = render::build(book.path()).unwrap();
+        fs::read_to_string(built.join("reference/linear.html")).unwrap()
+    };
+    assert!(!page().contains("<details"), "{}", page());
+    let record = fs::read_to_string(book.path().join("ops/cpu.json")).unwrap();
+    let other = record.replace("A CPU", "Another CPU");
+    fs::write(book.path().join("ops/other.json"), other).unwrap();
+    let page = page();
+    let (open, folded) = page.split_once("<details class=\"more\">").unwrap();
+    assert_eq!(open.matches("<table>").count(), 1, "{page}");
+    let start = "<summary>Table: linear on Another CPU</summary>";
+    assert!(folded.starts_with(start), "{folded}");
+    let (folded, _) = folded.split_once("</details>").unwrap();
+    assert_eq!(folded.matches("<table>").count(), 1, "{page}");
+}
+
+#[test]
 fn an_error_in_the_subfolder_has_its_line() {
     let book = with_page("# Linear\n\n{{op linear linear gelu}}\n");
     let error = format!("{:#}", render::build(book.path()).unwrap_err());
