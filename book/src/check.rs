@@ -8,6 +8,7 @@ mod languages;
 mod length;
 mod pages;
 mod stock;
+mod tables;
 mod text;
 
 pub use chapters::stale_anchors;
@@ -67,6 +68,7 @@ pub fn findings(root: &Path, built: &Path) -> Result<Vec<String>> {
     found.extend(reference::findings(root, &reference, &mut library)?);
     let texts = shell::files(root, &book)?;
     found.extend(length::findings(&chapters, built)?);
+    found.extend(tables::findings(built)?);
     found.extend(languages::findings(built)?);
     found.extend(text::commands_outside_of_blocks(&texts)?);
     found.extend(text::paths_to_nowhere(&root.join(".."), &texts)?);
