@@ -42,7 +42,7 @@ pub fn check(fresh: &mut Fresh, submission: &mut Submission) -> Verdict {
         // A row with some masked scores at its beginning, as many as a part may have.
         let masked = 1 + fresh.below(len);
         let row = [vec![f32::NEG_INFINITY; masked], row].concat();
-        let what = format!("{len} numbers behind {masked} of −∞");
+        let what = format!("{len} numbers after {masked} of −∞");
         held.whole(&what, &row)?;
         held.merged(&what, &row)?;
     }
