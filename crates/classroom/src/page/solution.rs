@@ -119,7 +119,7 @@ fn rejects(part: &str) -> String {
         "question" => "An answer or a prediction is wrong",
         "check" => "The check of your functions finds a wrong result or too high a cost",
         "time" => "It runs too long",
-        "crash" => "It ends before the check does",
+        "crash" => "Your program ends before the check does",
         class => return format!("The simulator finds {}", finding(class)),
     };
     what.to_owned()
