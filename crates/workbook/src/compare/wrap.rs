@@ -1,9 +1,9 @@
-//! Wraps Markdown prose.
+//! Wraps the README's prose.
 
-/// Maximum line width in the repository.
-const WIDTH: usize = 100;
+/// Maximum line width of the README's prose.
+const WIDTH: usize = 130;
 
-/// Wraps a paragraph at 100 columns; a longer word gets its own line.
+/// Wraps a paragraph at 130 columns; a longer word gets its own line.
 pub fn wrapped(text: &str) -> String {
     let mut lines: Vec<String> = vec![];
     for word in text.split_whitespace() {
@@ -23,13 +23,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_have_at_most_100_columns() {
-        let long = "x".repeat(120);
-        let text = format!("{} {long} end", "×× ".repeat(40));
+    fn lines_have_at_most_130_columns() {
+        let long = "x".repeat(150);
+        let text = format!("{} {long} end", "×× ".repeat(50));
         let wrapped = wrapped(&text);
         let lines: Vec<&str> = wrapped.lines().collect();
         let widths: Vec<usize> = lines.iter().map(|line| line.chars().count()).collect();
-        assert_eq!(widths, [98, 20, 120, 3], "{wrapped}");
+        assert_eq!(widths, [128, 20, 150, 3], "{wrapped}");
         let words = |text: &str| {
             text.split_whitespace()
                 .map(String::from)
