@@ -203,7 +203,7 @@ __device__ __forceinline__ void step(const Step<T> &p) {
   auto head = [&](int r) { return kv_head * heads_of_key + (first + r) % heads_of_key; };
   const Rotation<T> rotation(c, p.half_dim);
 
-  // Before the wait: what no kernel of this step writes.
+  // Before the wait: what no kernel before this one in the step writes.
   const unsigned position = *static_cast<const volatile unsigned *>(p.position);
   const size_t cache = (size_t(batch) * p.kv_heads + kv_head) * p.capacity * head_dim;
   uint4 keys[KEYS], values[KEYS];
