@@ -5,7 +5,7 @@ use operands::{Linear, Norm};
 use rand_chacha::ChaCha8Rng;
 
 use super::oracle::{Sum, expected, sums, swiglu};
-use crate::launch::on_cpu;
+use crate::launch::{is_simulated, on_cpu};
 use crate::linear::level5::{norm_linear, norm_swiglu};
 use crate::output::poisoned;
 use crate::testing::{assert_close, behind, devices, rng, tolerance, uniform};
@@ -34,12 +34,21 @@ fn norm_and_matmul_in_one_launch_equal_the_oracle() -> Result<()> {
         for dtype in [DType::F32, DType::BF16] {
             for (n, k) in SHAPES {
                 for shifted in [false, true] {
+                    if shifted && is_long(n) {
+                        continue; // shorter products have been shifted
+                    }
                     compare(&mut rng, (n, k, shifted), dtype, &device)?;
                 }
             }
         }
     }
     Ok(())
+}
+
+/// Whether a product takes the simulator minutes in all variants. They differ per element, not per chunk, so that shorter
+/// products compare them.
+fn is_long(n: usize) -> bool {
+    is_simulated() && n > 4096
 }
 
 /// With `shifted`, operands start one element after a multiple of 16 bytes.
@@ -72,7 +81,10 @@ fn compare(
     let gate = sums(&h, &w64[..n * k], (1, n, k));
     let up = sums(&h, &w64[n * k..], (1, n, k));
 
-    for bias in [None, Some(&b)] {
+    for bias in [Some(&b), None] {
+        if bias.is_none() && is_long(n) {
+            return Ok(());
+        }
         let layer = Linear::new(half.clone(), bias.cloned());
         let y = poisoned(|| norm_linear(&x, &norm, &layer))?.expect("a kernel");
         let plus_bias = |(i, s): (usize, &Sum)| s.plus(bias.map_or(0., |_| b64[i]));
