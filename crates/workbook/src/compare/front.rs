@@ -190,7 +190,8 @@ mod tests {
             row.device_ms = Some(if row.level == 1 { 3. } else { 2. });
         }
         let text = levels(&records).replace('\n', " ");
-        let expected = "its speed-up is 1.3×. By the GPU's clock, without the work of the CPU, it is 1.5×.";
+        let expected =
+            "its speed-up is 1.3×. By the GPU's clock, without the work of the CPU, it is 1.5×.";
         assert!(text.contains(expected), "{text}");
     }
 

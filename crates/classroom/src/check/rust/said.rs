@@ -96,7 +96,11 @@ mod tests {
         ]
         .concat();
         assert_eq!((same, more), (line, both));
-        let long = error("a", "b", &format!("first\n{}\n", "x".repeat(500)).repeat(50));
+        let long = error(
+            "a",
+            "b",
+            &format!("first\n{}\n", "x".repeat(500)).repeat(50),
+        );
         let (_, notes) = first_error(&long.to_string());
         assert_eq!(notes.len(), 99);
         assert!(notes[0].ends_with(&"x".repeat(500)));
