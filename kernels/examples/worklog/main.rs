@@ -14,6 +14,7 @@ mod recorded;
 #[cfg(feature = "cuda")]
 mod times;
 
+use std::ops::RangeInclusive;
 use std::process::ExitCode;
 
 use kernels::worklogs::{Counts, attention, matmul, softmax};
@@ -40,8 +41,8 @@ impl Worklog {
         }
     }
 
-    /// Name of the worklog, and of its op in the records.
-    pub fn name(self) -> &'static str {
+    /// Its name on the command line, and its folder.
+    fn name(self) -> &'static str {
         match self {
             Self::Matmul => "matmul",
             Self::Softmax => "softmax",
@@ -91,23 +92,49 @@ impl Worklog {
         )
     }
 
-    /// The record's row that a step is compared with.
-    pub fn reference(self, step: usize) -> &'static str {
+    /// How its steps are timed; attention twice, for a prompt and for one query.
+    fn timings(self) -> &'static [Timing] {
         match self {
-            Self::Matmul if step == 9 => "candle_tf32",
-            Self::Matmul => "candle",
-            Self::Softmax => "copy",
-            Self::Attention => "level5",
+            Self::Matmul => &[Timing {
+                op: "matmul",
+                steps: 1..=9,
+                reference: |step| if step == 9 { "candle_tf32" } else { "candle" },
+                unit: "TFLOP/s, and percent of cuBLAS in the same arithmetic",
+            }],
+            Self::Softmax => &[Timing {
+                op: "softmax",
+                steps: 1..=4,
+                reference: |_| "copy",
+                unit: "GB/s, each element read and written once, and percent of a copy's",
+            }],
+            Self::Attention => &[
+                Timing {
+                    op: "attention",
+                    steps: 1..=5,
+                    reference: |_| "level5",
+                    unit: "As many queries as keys, a prompt: TFLOP/s, and percent of level 5's",
+                },
+                Timing {
+                    op: "attention_decode",
+                    steps: 3..=6,
+                    reference: |_| "copy",
+                    unit: "One query, a decode step: GB/s, keys and values read once, and percent of a copy's",
+                },
+            ],
         }
     }
+}
 
-    fn throughput(self) -> &'static str {
-        match self {
-            Self::Matmul => "TFLOP/s, and percent of cuBLAS in the same arithmetic",
-            Self::Attention => "TFLOP/s, and percent of level 5's",
-            Self::Softmax => "GB/s, each element read and written once, and percent of a copy's",
-        }
-    }
+/// Sizes at which steps of a worklog are timed, and what they are compared with.
+pub struct Timing {
+    /// Name in the records.
+    pub op: &'static str,
+    /// Numbers of the steps.
+    pub steps: RangeInclusive<usize>,
+    /// The record's row that a step is compared with.
+    pub reference: fn(usize) -> &'static str,
+    /// What the table shows.
+    unit: &'static str,
 }
 
 fn main() -> ExitCode {
@@ -145,10 +172,12 @@ fn print(worklog: Worklog, write: bool) -> anyhow::Result<()> {
         std::fs::write(&path, serde_json::to_string_pretty(&all)? + "\n")?;
         println!("\nwritten  {path}");
     }
-    let mut columns = recorded::all(worklog)?;
-    columns.extend(here(worklog)?);
-    if !columns.is_empty() {
-        println!("\n{}", throughputs(worklog, all.len(), &columns));
+    for timing in worklog.timings() {
+        let mut columns = recorded::all(timing.op)?;
+        columns.extend(here(timing)?);
+        if !columns.is_empty() {
+            println!("\n{}", throughputs(timing, &columns));
+        }
     }
     Ok(())
 }
@@ -167,18 +196,18 @@ fn row(counts: &Counts) -> String {
 
 /// Returns the times of a GPU of this machine.
 #[cfg(feature = "cuda")]
-fn here(worklog: Worklog) -> anyhow::Result<Option<Times>> {
-    Ok(Some(times::here(worklog)?))
+fn here(timing: &Timing) -> anyhow::Result<Option<Times>> {
+    Ok(Some(times::here(timing)?))
 }
 
 #[cfg(not(feature = "cuda"))]
-fn here(_: Worklog) -> anyhow::Result<Option<Times>> {
+fn here(_: &Timing) -> anyhow::Result<Option<Times>> {
     Ok(None)
 }
 
 /// The throughput of each step on each GPU; the line below the GPUs' names has the sizes at which it was timed.
-fn throughputs(worklog: Worklog, steps: usize, columns: &[Times]) -> String {
-    let mut text = format!("{}:\n\nstep", worklog.throughput());
+fn throughputs(timing: &Timing, columns: &[Times]) -> String {
+    let mut text = format!("{}:\n\nstep", timing.unit);
     for column in columns {
         text += &format!("  {:>20}", column.name);
     }
@@ -186,10 +215,10 @@ fn throughputs(worklog: Worklog, steps: usize, columns: &[Times]) -> String {
     for column in columns {
         text += &format!("  {:>20}", column.shape());
     }
-    for step in 1..=steps {
+    for step in timing.steps.clone() {
         text += &format!("\n{step:>4}");
         for column in columns {
-            let cell = column.cell(step, worklog.reference(step));
+            let cell = column.cell(step, (timing.reference)(step));
             text += &format!("  {:>20}", cell.unwrap_or_else(|| "–".into()));
         }
     }

@@ -5,8 +5,6 @@ use std::path::Path;
 use anyhow::Context;
 use serde::Deserialize;
 
-use crate::Worklog;
-
 /// Times of one GPU.
 pub struct Times {
     /// Name of the GPU.
@@ -18,7 +16,7 @@ pub struct Times {
 /// One step, or what it is compared with.
 #[derive(Deserialize)]
 pub struct Row {
-    /// The worklog.
+    /// The worklog, or a part of it with its own sizes.
     pub op: String,
     /// Sizes: `4096x4096x4096`.
     pub shape: String,
@@ -59,8 +57,8 @@ impl Times {
     }
 }
 
-/// The records of a worklog below `benches/results/worklogs`, by the names of their files.
-pub fn all(worklog: Worklog) -> anyhow::Result<Vec<Times>> {
+/// The records of an op below `benches/results/worklogs`, by the names of their files.
+pub fn all(op: &str) -> anyhow::Result<Vec<Times>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../benches/results/worklogs");
     if !folder.exists() {
         return Ok(vec![]);
@@ -73,7 +71,7 @@ pub fn all(worklog: Worklog) -> anyhow::Result<Vec<Times>> {
     let mut all = vec![];
     for path in paths {
         let mut times = load(&path).with_context(|| path.display().to_string())?;
-        times.rows.retain(|row| row.op == worklog.name());
+        times.rows.retain(|row| row.op == op);
         if !times.rows.is_empty() {
             all.push(times);
         }

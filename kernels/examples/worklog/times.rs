@@ -8,7 +8,7 @@ use kernels::cuda_graph;
 use kernels::worklogs::attention::HEAD_DIM;
 use kernels::worklogs::{attention, matmul, softmax};
 
-use super::Worklog;
+use super::Timing;
 use super::recorded::{Row, Times};
 
 /// M, N and K, and rows and columns, as in the records.
@@ -21,25 +21,31 @@ const ATTENTION: [usize; 2] = [16, 4096];
 /// Samples; their median counts.
 const SAMPLES: usize = 5;
 
-/// Times all steps, and what they are compared with.
-pub fn here(worklog: Worklog) -> Result<Times> {
+/// Times the steps, and what they are compared with.
+pub fn here(timing: &Timing) -> Result<Times> {
     let device = cuda_graph::open(0)?;
-    let times = match worklog {
-        Worklog::Matmul => matmul(&device)?,
-        Worklog::Softmax => softmax(&device)?,
-        Worklog::Attention => attention(&device)?,
+    let [heads, tokens] = ATTENTION;
+    let (flops, bytes, times) = match timing.op {
+        "matmul" => (Some(2 * MATMUL.pow(3)), None, matmul(&device)?),
+        "softmax" => {
+            let bytes = 8 * SOFTMAX.iter().product::<usize>();
+            (None, Some(bytes), softmax(&device)?)
+        }
+        "attention" => {
+            let flops = 4 * heads * tokens.pow(2) * HEAD_DIM;
+            (Some(flops), None, attention(&device, timing, tokens)?)
+        }
+        _ => {
+            let bytes = 8 * heads * tokens * HEAD_DIM;
+            (None, Some(bytes), attention(&device, timing, 1)?)
+        }
     };
     let row = |(level, us)| Row {
-        op: worklog.name().into(),
+        op: timing.op.into(),
         shape: "as recorded".into(),
         level,
-        flops: match worklog {
-            Worklog::Matmul => Some(2 * (MATMUL as u64).pow(3)),
-            Worklog::Attention => Some((4 * ATTENTION[0] * ATTENTION[1].pow(2) * HEAD_DIM) as u64),
-            Worklog::Softmax => None,
-        },
-        bytes: (worklog == Worklog::Softmax)
-            .then_some(8 * SOFTMAX.iter().product::<usize>() as u64),
+        flops: flops.map(|flops| flops as u64),
+        bytes: bytes.map(|bytes| bytes as u64),
         host_us: us,
         device_us: None,
     };
@@ -76,14 +82,20 @@ fn softmax(device: &Device) -> Result<Vec<(String, f64)>> {
     Ok(times)
 }
 
-fn attention(device: &Device) -> Result<Vec<(String, f64)>> {
+/// The steps of attention of some queries to all keys, and their reference.
+fn attention(device: &Device, timing: &Timing, queries: usize) -> Result<Vec<(String, f64)>> {
     let [heads, tokens] = ATTENTION;
-    let operand = || Tensor::rand(-1f32, 1., (heads, tokens, HEAD_DIM), device);
-    let (q, k, v) = (operand()?, operand()?, operand()?);
+    let operand = |tokens| Tensor::rand(-1f32, 1., (heads, tokens, HEAD_DIM), device);
+    let (q, k, v) = (operand(queries)?, operand(tokens)?, operand(tokens)?);
     let mut times = vec![];
-    for step in &attention::STEPS {
+    let timed = |step: &&attention::Step| timing.steps.contains(&step.number);
+    for step in attention::STEPS.iter().filter(timed) {
         let us = microseconds(device, || step.attention(&q, &k, &v))?;
         times.push((format!("step{}", step.number), us));
+    }
+    if queries == 1 {
+        times.push(("copy".into(), microseconds(device, || k.copy())?));
+        return Ok(times);
     }
     let tokens_first = |x: &Tensor| x.transpose(0, 1)?.contiguous()?.unsqueeze(0);
     let (q, k, v) = (tokens_first(&q)?, tokens_first(&k)?, tokens_first(&v)?);
