@@ -99,26 +99,26 @@ impl Worklog {
                 op: "matmul",
                 steps: 1..=9,
                 reference: |step| if step == 9 { "candle_tf32" } else { "candle" },
-                unit: "TFLOP/s, and percent of cuBLAS in the same arithmetic",
+                title: "TFLOP/s, and percent of cuBLAS in the same arithmetic",
             }],
             Self::Softmax => &[Timing {
                 op: "softmax",
                 steps: 1..=4,
                 reference: |_| "copy",
-                unit: "GB/s, each element read and written once, and percent of a copy's",
+                title: "GB/s, each element read and written once, and percent of a copy's",
             }],
             Self::Attention => &[
                 Timing {
                     op: "attention",
                     steps: 1..=5,
                     reference: |_| "level5",
-                    unit: "As many queries as keys, a prompt: TFLOP/s, and percent of level 5's",
+                    title: "As many queries as keys, a prompt: TFLOP/s, and percent of level 5's",
                 },
                 Timing {
                     op: "attention_decode",
                     steps: 3..=6,
                     reference: |_| "copy",
-                    unit: "One query, a decode step: GB/s, keys and values read once, and percent of a copy's",
+                    title: "One query, a decode step: GB/s, keys and values read once, and percent of a copy's",
                 },
             ],
         }
@@ -133,8 +133,8 @@ pub struct Timing {
     pub steps: RangeInclusive<usize>,
     /// The record's row that a step is compared with.
     pub reference: fn(usize) -> &'static str,
-    /// What the table shows.
-    unit: &'static str,
+    /// Title of the table, with its unit.
+    title: &'static str,
 }
 
 fn main() -> ExitCode {
@@ -207,7 +207,7 @@ fn here(_: &Timing) -> anyhow::Result<Option<Times>> {
 
 /// The throughput of each step on each GPU; the line below the GPUs' names has the sizes at which it was timed.
 fn throughputs(timing: &Timing, columns: &[Times]) -> String {
-    let mut text = format!("{}:\n\nstep", timing.unit);
+    let mut text = format!("{}:\n\nstep", timing.title);
     for column in columns {
         text += &format!("  {:>20}", column.name);
     }
