@@ -51,26 +51,39 @@ fn measured(machine: &Machine, rows: &[&Row]) -> String {
     }
 }
 
-/// Range of the time of the fastest other framework, divided by the highest level's, over all workloads of a record.
+/// Range of the time of the fastest other framework, divided by the highest level's, over all workloads of a record; by the
+/// GPU's clock, too, where all have been timed by it.
 fn range(results: &Results) -> Option<String> {
-    let (count, host) = range_by(results, Clock::Host)?;
-    let device = range_by(results, Clock::Device).filter(|(timed, _)| *timed == count);
-    let device = device.map_or(String::new(), |(_, range)| {
-        format!(" (by the GPU's clock, {range} times)")
-    });
-    Some(format!(
-        "Over all {count} workloads, PyTorch takes {host} times as long as level {HIGHEST}{device}.",
-    ))
+    let host = leads(results, Clock::Host);
+    let mut text = format!(
+        "Over all {} workloads, PyTorch takes {} times as long as level {HIGHEST}",
+        host.len(),
+        from_to(&host)?
+    );
+    let device = leads(results, Clock::Device);
+    if let Some(range) = from_to(&device).filter(|_| device.len() == host.len()) {
+        text += &format!("; by the GPU's clock, {range} times");
+        let slower = device.iter().filter(|lead| **lead < 1.).count();
+        if slower > 0 {
+            text += &format!(", so in {slower} of them PyTorch's kernels are faster");
+        }
+    }
+    Some(text + ".")
 }
 
-/// How many workloads have that quotient by a clock, and its range: `1.20 to 3.40`.
-fn range_by(results: &Results, clock: Clock) -> Option<(usize, String)> {
+/// That quotient of each workload by a clock, in ascending order.
+fn leads(results: &Results, clock: Clock) -> Vec<f64> {
     let titles = results.workloads().map(|rows| rows[0].title());
     let leads = titles.filter_map(|title| results.workload(&title)?.lead(HIGHEST, clock));
     let mut leads: Vec<f64> = leads.collect();
     leads.sort_by(f64::total_cmp);
-    let (least, most) = (leads.first()?, leads.last()?);
-    Some((leads.len(), format!("{least:.2} to {most:.2}")))
+    leads
+}
+
+/// `1.20 to 3.40`
+fn from_to(ascending: &[f64]) -> Option<String> {
+    let (least, most) = (ascending.first()?, ascending.last()?);
+    Some(format!("{least:.2} to {most:.2}"))
 }
 
 /// How many of the workloads PyTorch computes fastest with the code of `max-autotune` in a CUDA graph recorded by hand.
@@ -132,8 +145,8 @@ fn table(results: &Results, named: &[(&str, &'static str)]) -> Option<(String, S
     let caption = format!(
         "Median time of one run of the model, by the CPU's clock, with random weights. *One token*: the next one after about 250 tokens. \
          *G*: level {HIGHEST} as one CUDA graph; in rows without *G*, level {HIGHEST} was faster without a graph. *PyTorch*: version {} in \
-         the fastest mode tried ({}). {} In f32, PyTorch does not use [TF32](book/chapters/glossary.md#tf32), which keeps fewer bits. Where it is \
-         faster, level {HIGHEST} computes an f32 matmul as three matmuls in TF32 or FP16, whose sum is [nearly as \
+         the fastest mode tried ({}). {} In f32, PyTorch does not use [TF32](book/chapters/glossary.md#tf32), which keeps fewer bits. Level {HIGHEST} may \
+         split one f32 matmul into three in TF32 or FP16, whose sum is [nearly as \
          precise](book/chapters/dispatch.md#the-kernels) as f32. Rows measured {}. [All results](benches/results/README.md).",
         pytorch(results, &rows).join(", "),
         autotuned(&workloads),
@@ -211,6 +224,21 @@ mod tests {
         );
         let caption = "Rows measured 2026-11-20 to 2026-11-21 at 2 commits.";
         assert!(text.contains(caption), "{text}");
+    }
+
+    #[test]
+    fn a_workload_that_another_framework_computes_faster_on_the_device_is_counted() {
+        let mut records = records();
+        let (_, gpu) = &mut records[1];
+        assert_eq!(
+            range(gpu).as_deref(),
+            Some("Over all 1 workloads, PyTorch takes 2.00 to 2.00 times as long as level 5.")
+        );
+        for row in &mut gpu.rows {
+            row.device_ms = Some(if row.system.is_some() { 0.5 } else { 1. });
+        }
+        let end = "; by the GPU's clock, 0.50 to 0.50 times, so in 1 of them PyTorch's kernels are faster.";
+        assert!(range(gpu).is_some_and(|text| text.ends_with(end)));
     }
 
     #[test]

@@ -108,16 +108,17 @@ fn decode_caption(devices: [Option<&Results>; 2]) -> String {
         let commits = commits(&results.machine, &rows);
         text += &format!(" {device}: {ms}{commits}.");
         let in_graph = rows.iter().any(|row| row.cuda_graph);
-        if let Some(eager) = without_graph(results).filter(|_| in_graph) {
-            text += &format!(
-                " Level {HIGHEST} runs as one CUDA graph; launched kernel by kernel, its speed-up is {:.1}×.",
-                eager.speedup
-            );
-        }
+        let Some(eager) = without_graph(results).filter(|_| in_graph) else {
+            continue;
+        };
+        text += &format!(
+            " Level {HIGHEST} runs as one CUDA graph; launched kernel by kernel, its speed-up is {:.1}×.",
+            eager.speedup
+        );
         let device_ms = |level| decode_row(Some(results), level)?.device_ms;
         if let (Some(first), Some(last)) = (device_ms(1), device_ms(HIGHEST)) {
             text += &format!(
-                " By the GPU's clock, without the work of the CPU, it is {:.1}×.",
+                " By the GPU's clock, which leaves out the work of the CPU at both levels, the graph's is {:.1}×.",
                 first / last
             );
         }
@@ -190,8 +191,7 @@ mod tests {
             row.device_ms = Some(if row.level == 1 { 3. } else { 2. });
         }
         let text = levels(&records).replace('\n', " ");
-        let expected =
-            "its speed-up is 1.3×. By the GPU's clock, without the work of the CPU, it is 1.5×.";
+        let expected = "its speed-up is 1.3×. By the GPU's clock, which leaves out the work of the CPU at both levels, the graph's is 1.5×.";
         assert!(text.contains(expected), "{text}");
     }
 
