@@ -4,7 +4,7 @@ use crate::out;
 use crate::place;
 use crate::render;
 use crate::shell::{self, Block, Mark};
-use crate::skip::skip;
+use crate::skip::kept;
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
 use std::fs;
@@ -28,7 +28,7 @@ pub fn run(root: &Path, filter: &str) -> Result<ExitCode> {
     for file in shell::files(root, &render::load(root)?)? {
         for block in shell::blocks(&file)? {
             if let Some(Mark::NotRun(why)) = &block.marked {
-                skip(&place::at(&block.file, block.line), why);
+                data::note(kept(&place::at(&block.file, block.line), why));
             }
             failed += usize::from(!run_block(&repository, &block, filter, &mut seen)?);
         }

@@ -7,16 +7,21 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
 
-/// Prints `skipped: WHAT: WHY` to stderr, and appends that line to the file named by the environment variable
-/// `CANDLEPOWER_SKIPPED`, if it is set. cargo hides what a passing test prints; the file keeps it.
+/// Prints `skipped: WHAT: WHY` to stderr, and [keeps](kept) that line. cargo hides what a passing test prints.
+pub fn skip(what: &str, why: &str) {
+    eprintln!("{}", kept(what, why));
+}
+
+/// Returns the line `skipped: WHAT: WHY`, and appends it to the file named by the environment variable
+/// `CANDLEPOWER_SKIPPED`, if it is set.
 ///
 /// The path should be absolute: cargo runs the tests of each package in that package's folder.
-pub fn skip(what: &str, why: &str) {
+pub fn kept(what: &str, why: &str) -> String {
     let line = format!("skipped: {what}: {why}").replace('\n', " ");
-    eprintln!("{line}");
     if let Some(path) = env::var_os("CANDLEPOWER_SKIPPED") {
         append(path.as_ref(), &line);
     }
+    line
 }
 
 /// Appends a line in one write, so that lines of concurrent tests do not mix.
