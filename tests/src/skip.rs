@@ -7,7 +7,7 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
 
-/// Prints `skipped: WHAT: WHY` to stderr, and [keeps](kept) that line. cargo hides what a passing test prints.
+/// Prints `skipped: WHAT: WHY` to stderr, and keeps that line as `kept` does. cargo hides what a passing test prints.
 pub fn skip(what: &str, why: &str) {
     eprintln!("{}", kept(what, why));
 }
