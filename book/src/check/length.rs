@@ -10,8 +10,8 @@ use std::path::Path;
 const WORDS: usize = 3000;
 /// Maximum lines of code on its page, shell commands and output not counted.
 const LINES: usize = 300;
-/// Pages that are looked up: a list of links and a list of words, which need no figure.
-const LOOKED_UP: [&str; 2] = ["glossary", "reference"];
+/// Pages that are looked up: a list of links and a list of words, which need no figure and may have long tables.
+pub(super) const LOOKED_UP: [&str; 2] = ["glossary", "reference"];
 
 /// One finding per limit that the page of a chapter exceeds.
 pub fn findings(chapters: &Path, built: &Path) -> Result<Vec<String>> {

@@ -1,5 +1,6 @@
 //! Tables of a chapter that are too long to read: a chapter keeps what it concludes from, and the reference has the rest.
 
+use super::length::LOOKED_UP;
 use anyhow::Result;
 use regex::Regex;
 use simt::case::files_below;
@@ -8,8 +9,6 @@ use std::path::Path;
 
 /// Maximum rows of a table in a chapter, its heading not counted.
 const ROWS: usize = 12;
-/// Pages that are looked up: they may have long tables.
-const LOOKED_UP: [&str; 2] = ["glossary.html", "reference.html"];
 /// The folder of the reference's pages; all of them are looked up.
 const REFERENCE: &str = "reference/";
 /// Copies: the first chapter under another name, and all chapters on one page.
@@ -26,8 +25,8 @@ pub fn findings(built: &Path) -> Result<Vec<String>> {
     for page in files_below(built, &["html"])? {
         let name = page.strip_prefix(built)?.display().to_string();
         let name = name.replace('\\', "/");
-        let is_chapter = !LOOKED_UP.contains(&&*name) && !COPIES.contains(&&*name);
-        if is_chapter && !name.starts_with(REFERENCE) {
+        let is_looked_up = LOOKED_UP.contains(&name.trim_end_matches(".html"));
+        if !is_looked_up && !COPIES.contains(&&*name) && !name.starts_with(REFERENCE) {
             found.extend(of_page(&name, &fs::read_to_string(&page)?)?);
         }
     }

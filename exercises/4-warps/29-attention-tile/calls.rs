@@ -12,10 +12,7 @@ pub fn calls(calls: &mut Calls) {
     calls.add("add_tile", |((max, sum, out), query, keys, values): (Sent, Vec<f32>, Vec<f32>, Vec<f32>)| {
         let mut state = State { max, sum, out };
         let count = Cell::new(0usize);
-        let exp = |x: f32| {
-            count.set(count.get() + 1);
-            x.exp()
-        };
+        let exp = counted(&count);
         let ((), bytes) = allocated(|| add_tile(&mut state, &query, &keys, &values, &exp));
         let y = finish(&state);
         Ok(((state.max, state.sum, state.out), y, count.get(), bytes))
@@ -23,10 +20,7 @@ pub fn calls(calls: &mut Calls) {
     // The exponentials of a correction after each key, as in the sum of online softmax.
     calls.add("after_each_key", |(query, keys, values): (Vec<f32>, Vec<f32>, Vec<f32>)| {
         let count = Cell::new(0usize);
-        let exp = |x: f32| {
-            count.set(count.get() + 1);
-            x.exp()
-        };
+        let exp = counted(&count);
         let d = query.len();
         let mut state = State { max: f32::NEG_INFINITY, sum: 0., out: vec![0.; d] };
         for (key, value) in keys.chunks(d).zip(values.chunks(d)) {
@@ -39,4 +33,12 @@ pub fn calls(calls: &mut Calls) {
         }
         Ok((finish(&state), count.get()))
     });
+}
+
+/// exp, which adds its calls to `count`.
+fn counted(count: &Cell<usize>) -> impl Fn(f32) -> f32 {
+    move |x| {
+        count.set(count.get() + 1);
+        x.exp()
+    }
 }

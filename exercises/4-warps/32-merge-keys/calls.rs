@@ -16,20 +16,14 @@ pub fn calls(calls: &mut Calls) {
     calls.add("join", |(parts,): (Vec<Sent>,)| {
         let parts: Vec<Part> = parts.into_iter().map(received).collect();
         let count = Cell::new(0usize);
-        let exp = |x: f32| {
-            count.set(count.get() + 1);
-            x.exp()
-        };
+        let exp = counted(&count);
         let Part { max, sum, out } = join(&parts, &exp);
         Ok(((max, sum, out), count.get()))
     });
     // The exponentials of joins of two: each part is joined to all parts before it.
     calls.add("two_at_a_time", |(parts,): (Vec<Sent>,)| {
         let count = Cell::new(0usize);
-        let exp = |x: f32| {
-            count.set(count.get() + 1);
-            x.exp()
-        };
+        let exp = counted(&count);
         let mut parts = parts.into_iter().map(received);
         let mut joined = parts.next().unwrap_or(Part { max: f32::NEG_INFINITY, sum: 0., out: vec![] });
         for part in parts {
@@ -42,4 +36,12 @@ pub fn calls(calls: &mut Calls) {
         Ok((finish(&joined), count.get()))
     });
     calls.add("finish", |(part,): (Sent,)| Ok(finish(&received(part))));
+}
+
+/// exp, which adds its calls to `count`.
+fn counted(count: &Cell<usize>) -> impl Fn(f32) -> f32 {
+    move |x| {
+        count.set(count.get() + 1);
+        x.exp()
+    }
 }

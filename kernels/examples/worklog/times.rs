@@ -35,10 +35,11 @@ pub fn here(timing: &Timing) -> Result<Times> {
             let flops = 4 * heads * tokens.pow(2) * HEAD_DIM;
             (Some(flops), None, attention(&device, timing, tokens)?)
         }
-        _ => {
+        "attention_decode" => {
             let bytes = 8 * heads * tokens * HEAD_DIM;
             (None, Some(bytes), attention(&device, timing, 1)?)
         }
+        other => candle_core::bail!("{other}: expected an op of a worklog"),
     };
     let row = |(level, us)| Row {
         op: timing.op.into(),

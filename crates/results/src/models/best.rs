@@ -17,6 +17,15 @@ impl Results {
         let rows = all.find(|rows| rows[0].title() == title)?;
         Some(Workload { rows })
     }
+
+    /// How many times as long the fastest other framework takes as the fastest row of a level, by a clock: each workload
+    /// that has both, in ascending order.
+    pub fn leads(&self, level: u8, clock: Clock) -> Vec<f64> {
+        let lead = |rows| Workload { rows }.lead(level, clock);
+        let mut leads: Vec<f64> = self.workloads().filter_map(lead).collect();
+        leads.sort_by(f64::total_cmp);
+        leads
+    }
 }
 
 impl<'a> Workload<'a> {
@@ -34,22 +43,22 @@ impl<'a> Workload<'a> {
 
     /// Returns the fastest row of another framework by host time.
     pub fn other(&self) -> Option<&'a Row> {
-        fastest(
-            self.rows.iter().filter(|row| row.system.is_some()),
-            Clock::Host,
-        )
+        self.fastest_other(Clock::Host)
     }
 
-    /// How many times as long the fastest other framework takes as the fastest row of a level, by a clock.
-    pub fn lead(&self, level: u8, clock: Clock) -> Option<f64> {
-        let others = self.rows.iter().filter(|row| row.system.is_some());
+    fn fastest_other(&self, clock: Clock) -> Option<&'a Row> {
+        fastest(self.rows.iter().filter(|row| row.system.is_some()), clock)
+    }
+
+    fn lead(&self, level: u8, clock: Clock) -> Option<f64> {
         let is_own = |row: &&Row| row.system.is_none() && row.level == level;
         let own = fastest(self.rows.iter().filter(is_own), clock)?;
-        Some(fastest(others, clock)?.ms(clock)? / own.ms(clock)?)
+        Some(self.fastest_other(clock)?.ms(clock)? / own.ms(clock)?)
     }
 }
 
-fn fastest<'a>(rows: impl Iterator<Item = &'a Row>, clock: Clock) -> Option<&'a Row> {
+/// Returns the fastest of the rows that a clock has timed.
+pub(super) fn fastest<'a>(rows: impl Iterator<Item = &'a Row>, clock: Clock) -> Option<&'a Row> {
     let timed = rows.filter_map(|row| Some((row, row.ms(clock)?)));
     let fastest = timed.min_by(|(_, a), (_, b)| a.total_cmp(b));
     fastest.map(|(row, _)| row)
@@ -108,6 +117,7 @@ mod tests {
         let decode = results.workload("lm readme decode bf16").unwrap();
         assert_eq!(decode.lead(5, Clock::Device), Some(0.5));
         assert_eq!(decode.lead(5, Clock::Host), Some(1.5));
+        assert_eq!(results.leads(5, Clock::Device), [0.5]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Comparison with other frameworks: where they are faster, and what was not tried.
 
+use super::best::fastest;
 use super::{Clock, Row};
 use crate::{Results, spoken};
 
@@ -31,9 +32,9 @@ impl Results {
     /// Workloads for which another framework is faster than every level by `clock`: the fastest level, and the
     /// fastest other system.
     pub fn behind(&self, clock: Clock) -> Vec<(&Row, &Row)> {
-        let fastest = |rows| Some((fastest(rows, clock, true)?, fastest(rows, clock, false)?));
         let ahead = |(own, other): &(&Row, &Row)| other.ms(clock) < own.ms(clock);
-        self.workloads().filter_map(fastest).filter(ahead).collect()
+        let both = self.workloads().filter_map(|rows| both(rows, clock));
+        both.filter(ahead).collect()
     }
 
     /// Other frameworks' systems that were not tried although others were: `PyG`, with the number of
@@ -73,14 +74,13 @@ impl Results {
     }
 }
 
-/// Returns the fastest row of the levels, or of the others.
-fn fastest<'a>(rows: &'a [Row], clock: Clock, levels: bool) -> Option<&'a Row> {
-    let timed = |row: &'a Row| Some((row, row.ms(clock)?));
-    let rows = rows.iter().filter(|row| row.system.is_none() == levels);
-    let fastest = rows
-        .filter_map(timed)
-        .min_by(|(_, a), (_, b)| a.total_cmp(b));
-    fastest.map(|(row, _)| row)
+/// The fastest row of the levels, and that of the others.
+fn both(rows: &[Row], clock: Clock) -> Option<(&Row, &Row)> {
+    let of = |levels: bool| {
+        rows.iter()
+            .filter(move |row| row.system.is_none() == levels)
+    };
+    Some((fastest(of(true), clock)?, fastest(of(false), clock)?))
 }
 
 #[cfg(test)]

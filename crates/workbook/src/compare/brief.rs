@@ -54,13 +54,13 @@ fn measured(machine: &Machine, rows: &[&Row]) -> String {
 /// Range of the time of the fastest other framework, divided by the highest level's, over all workloads of a record; by the
 /// GPU's clock, too, where all have been timed by it.
 fn range(results: &Results) -> Option<String> {
-    let host = leads(results, Clock::Host);
+    let host = results.leads(HIGHEST, Clock::Host);
     let mut text = format!(
         "Over all {} workloads, PyTorch takes {} times as long as level {HIGHEST}",
         host.len(),
         from_to(&host)?
     );
-    let device = leads(results, Clock::Device);
+    let device = results.leads(HIGHEST, Clock::Device);
     if let Some(range) = from_to(&device).filter(|_| device.len() == host.len()) {
         text += &format!("; by the GPU's clock, {range} times");
         let slower = device.iter().filter(|lead| **lead < 1.).count();
@@ -69,15 +69,6 @@ fn range(results: &Results) -> Option<String> {
         }
     }
     Some(text + ".")
-}
-
-/// That quotient of each workload by a clock, in ascending order.
-fn leads(results: &Results, clock: Clock) -> Vec<f64> {
-    let titles = results.workloads().map(|rows| rows[0].title());
-    let leads = titles.filter_map(|title| results.workload(&title)?.lead(HIGHEST, clock));
-    let mut leads: Vec<f64> = leads.collect();
-    leads.sort_by(f64::total_cmp);
-    leads
 }
 
 /// `1.20 to 3.40`
