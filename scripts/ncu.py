@@ -93,7 +93,7 @@ def lines(*command):
 def known(ncu, metrics):
     """Those that this ncu has on this GPU; the others are named."""
     there = {line.split()[0] for line in lines(ncu, "--query-metrics") if line.strip()}
-    is_there = lambda metric: metric.startswith("launch__") or metric.removesuffix(".sum") in there
+    is_there = lambda metric: metric.startswith("launch__") or metric.split(".")[0] in there
     for metric in metrics.values():
         if not is_there(metric):
             print(f"skipped: {metric}: this ncu does not have it", file=sys.stderr)

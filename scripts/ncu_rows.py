@@ -70,27 +70,31 @@ def main():
     options.add_argument("--candle", type=pathlib.Path, help="candle's reduce.ptx")
     args = options.parse_args()
     program = ncu.find_ncu()
-    gpu, driver = ncu.lines("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")[0].split(", ")
-    version = ncu.lines(program, "--version")[-1].split(" (")[0].removeprefix("Version ")
-    text = f"{gpu}, driver {driver}, Nsight Compute {version}, {datetime.date.today()}\n\n"
-    text += HEAD
+    text = machine(program) + "\n\n" + HEAD
     for name, (ptx, flags) in LAUNCHES.items():
         ptx = ROOT / ptx if ptx else args.candle
         if ptx is None:
             print(f"skipped: {name}: no --candle", file=sys.stderr)
             continue
-        text += row(name, profile(program, ptx, flags)) + "\n"
+        text += row(name, profile(program, ptx, flags, METRICS)) + "\n"
     args.out.write_text(text)
     print(text)
 
 
-def profile(program, ptx, flags):
+def machine(program):
+    """The first line of a table: GPU, driver, Nsight Compute and date."""
+    gpu, driver = ncu.lines("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")[0].split(", ")
+    version = ncu.lines(program, "--version")[-1].split(" (")[0].removeprefix("Version ")
+    return f"{gpu}, driver {driver}, Nsight Compute {version}, {datetime.date.today()}"
+
+
+def profile(program, ptx, flags, metrics):
     """The counters of the last of three launches."""
     command = [program, "--csv", "--page", "raw", "--print-units", "base", "--launch-skip", "2"]
-    command += ["--metrics", ",".join(METRICS.values()), sys.executable, ROOT / "scripts/run_ptx.py", ptx, *flags.split()]
+    command += ["--metrics", ",".join(metrics.values()), sys.executable, ROOT / "scripts/run_ptx.py", ptx, *flags.split()]
     table = [line for line in ncu.lines(*command) if line.startswith('"')]
     last = list(csv.DictReader(table))[-1]
-    return {name: float(last[metric].replace(",", "")) for name, metric in METRICS.items()}
+    return {name: float(last[metric].replace(",", "")) for name, metric in metrics.items() if last[metric] != "n/a"}
 
 
 def row(name, of):

@@ -9,7 +9,7 @@ use crate::error::mismatch;
 use crate::launch::{Launch, Module, aligned, module, narrow_row_variant};
 use crate::output;
 
-static MODULE: Module = module!("layer_norm/level5", sm_75, sm_80);
+static MODULE: Module = module!("layer_norm/level5", sm_75, sm_80, sm_90);
 
 /// Entries for f32 and bf16, for each of the [variants](crate::launch::narrow_row_variant).
 pub(super) const ENTRIES: [(&str, &str); 5] = [
@@ -73,6 +73,7 @@ fn narrow_rows_kernel(x: &Tensor, w: &Tensor, b: &Tensor, eps: f64) -> Result<Te
     let entry = by_dtype("layer_norm_level5", x.dtype(), f32, bf16)?;
     Launch::new(&MODULE, entry)
         .narrow_rows(rows, variant)
+        .programmatic()
         .read(&x)
         .read(&w)
         .read(&b)

@@ -29,6 +29,7 @@
 //
 // Compiled for sm_90a.
 #include "common/activation.cuh"
+#include "common/overlap.cuh"
 #include "encoder_pass/level5/attend.cuh"
 #include "encoder_pass/level5/rows.cuh"
 
@@ -170,6 +171,7 @@ extern "C" __global__ void __cluster_dims__(RANKS, 1, 1) __launch_bounds__(THREA
   }
   __syncthreads();
   cluster_arrive();
+  let_next_start();
   if (at.warp == WARPS) {
     if (at.lane == 0) request_weights(at, tiles, layers);
     __syncwarp();
@@ -177,6 +179,8 @@ extern "C" __global__ void __cluster_dims__(RANKS, 1, 1) __launch_bounds__(THREA
   } else {
     Rows rows(at);
     const unsigned first = at.cluster * ROWS + 2 * rows.pair;
+    if (rows.is_owned) rows.load_norm(vectors + Vectors::NORM1_W, vectors + Vectors::NORM1_B);
+    wait_for_previous(); // weights are on their way
     if (rows.is_owned) {
 #pragma unroll
       for (int t = 0; t < 2; t++)
@@ -184,7 +188,6 @@ extern "C" __global__ void __cluster_dims__(RANKS, 1, 1) __launch_bounds__(THREA
           const float4 v = load4(x + (first + t) * C + 4 * rows.i);
           rows.x[t][0] = v.x, rows.x[t][1] = v.y, rows.x[t][2] = v.z, rows.x[t][3] = v.w;
         }
-      rows.load_norm(vectors + Vectors::NORM1_W, vectors + Vectors::NORM1_B);
     }
     cluster_wait(); // every block has its barriers
 

@@ -19,6 +19,7 @@ pub fn launch<'a>(x: &'a Tensor, weights: &'a Weights, y: &'a Tensor) -> Launch<
         .grid(CLUSTERS * RANKS, 1, 1)
         .block(THREADS, 1, 1)
         .smem(SMEM)
+        .programmatic()
         .constant(&weights.tiles)
         .constant(&weights.vectors)
         .read(x)

@@ -13,7 +13,7 @@
 //
 // Bytes moved, for whole tiles: 2·(M·C·K·(1/BM + 1/BN) + 2·M·C), M = B·(1 + n). Launch: one block per tile.
 //
-// Compiled for sm_80.
+// Compiled for sm_80 and sm_90: from sm_90 on, the next launch of a recorded pass may start before this one has ended.
 //
 // Measured on an NVIDIA H200: patch_embed 1x3x224x224 bf16 at 4% of the memory bandwidth; see kernels/generated/patch_embed/level4/mma.md.
 #include "common/gemm/tile_mma.cuh"

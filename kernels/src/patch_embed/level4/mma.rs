@@ -2,7 +2,7 @@
 
 use crate::launch::{Module, module};
 
-pub(super) static MODULE: Module = module!("patch_embed/level4/mma", sm_80);
+pub(super) static MODULE: Module = module!("patch_embed/level4/mma", sm_80, sm_90);
 
 /// For each of `TILES_BF16`, which are linear's, too.
 pub(super) const ENTRIES: [&str; 3] = [

@@ -70,6 +70,7 @@ pub(super) fn launch(
         .grid(tile.blocks(shape.rows(), shape.c), 1, 1)
         .block(tile.threads, 1, 1)
         .smem(tile.smem)
+        .programmatic()
         .read(pixels)
         .read(w)
         .read(b)
