@@ -12,3 +12,30 @@ pub mod matmul;
 pub mod softmax;
 
 pub use counts::Counts;
+
+#[cfg(test)]
+mod tests {
+    use std::fs::read_to_string;
+
+    use super::*;
+    use crate::testing::kernels_folder;
+
+    /// A step is read in one sitting, with what it includes: nothing.
+    #[test]
+    fn a_step_is_one_file_of_at_most_120_lines() -> std::io::Result<()> {
+        let worklogs = [
+            ("matmul", matmul::STEPS.len()),
+            ("softmax", softmax::STEPS.len()),
+            ("attention", attention::STEPS.len()),
+        ];
+        for (name, steps) in worklogs {
+            for step in 1..=steps {
+                let file = format!("worklogs/{name}/step{step}.cu");
+                let text = read_to_string(kernels_folder().join(&file))?;
+                assert!(text.lines().count() <= 120, "{file}");
+                assert!(!text.contains("#include"), "{file}");
+            }
+        }
+        Ok(())
+    }
+}
