@@ -9,8 +9,8 @@
 #
 # measure leaves PART.json and PART.log in the folder OUT, which `workbook record NAME OUT/*.json` puts into benches/results.
 # Without parts it is all of them. One of compare or ops took four to nine minutes on an H200 beside 16 cores, most of them
-# for PyTorch's compiler. compare-PRESET,PRESET… and bench-FILTER are parts, too. PyTorch is that of $CANDLEPOWER_PYTHON (python3),
-# the device $CANDLEPOWER_DEVICE (cuda).
+# for PyTorch's compiler. compare-PRESET,PRESET…, worklog-NAME,NAME… and bench-FILTER are parts, too. PyTorch is that of
+# $CANDLEPOWER_PYTHON (python3), the device $CANDLEPOWER_DEVICE (cuda).
 #
 # The CUDA 13 libraries (cublas, curand, cudart) come from $CANDLEPOWER_CUDA_LIB, from the loader's own
 # paths, from a toolkit under /usr/local, or from the `nvidia` packages of this machine's python3.
@@ -146,7 +146,8 @@ case $what in
         small) run=(workbook small "${peers[@]}") figures=small ;;
         sweep) run=(workbook sweep --preset readme s16 base "${device[@]}") figures=sweep ;;
         ablation) run=(workbook ablation --preset readme s16 base smollm-135m --dtype f32 bf16 "${device[@]}") figures=ablation ;;
-        worklog) run=(workbook worklog matmul softmax attention "${device[@]}") figures=worklog ;;
+        worklog) run=(workbook worklog matmul matmul_sizes softmax attention "${device[@]}") figures=worklog ;;
+        worklog-?*) run=(workbook worklog ${of//,/ } "${device[@]}") figures=worklog ;;
         bench) run=(bench-levels --bench) figures=benches ;;
         bench-?*) run=(bench-levels --bench "$of") figures=benches ;;
         *)

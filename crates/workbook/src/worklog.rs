@@ -25,7 +25,7 @@ pub use chart::redraw;
 #[derive(Debug, Args)]
 pub struct WorklogArgs {
     /// Which worklogs
-    #[arg(required = true, value_name = "matmul|softmax|attention")]
+    #[arg(required = true, value_name = "matmul|matmul_sizes|softmax|attention")]
     worklogs: Vec<Name>,
     /// Where to run: auto (a GPU if there is one), cuda or cuda:N
     #[arg(long, default_value = "auto")]
@@ -43,6 +43,9 @@ pub struct WorklogArgs {
 enum Name {
     /// C = A·B in nine steps
     Matmul,
+    /// The same nine steps at several sizes
+    #[value(name = "matmul_sizes")]
+    MatmulSizes,
     /// Softmax of rows in four steps
     Softmax,
     /// Attention in six steps
@@ -54,6 +57,7 @@ impl Name {
     fn worklogs(self) -> Vec<&'static Worklog> {
         match self {
             Self::Matmul => vec![&matmul::WORKLOG],
+            Self::MatmulSizes => vec![&matmul::BY_SIZE],
             Self::Softmax => vec![&softmax::WORKLOG],
             Self::Attention => vec![&attention::PROMPT, &attention::DECODE],
         }
@@ -64,12 +68,14 @@ impl Name {
 struct Worklog {
     /// Name of the op in the record.
     op: &'static str,
-    /// `4096x4096x4096`
-    shape: fn() -> String,
+    /// Sizes at which the steps are timed: rows of matrices, or queries.
+    sizes: &'static [usize],
+    /// `4096x4096x4096`, from a size.
+    shape: fn(usize) -> String,
     /// Title of the chart without the device.
     title: &'static str,
-    /// Operands on a device.
-    operands: fn(&Device) -> candle_core::Result<Vec<Tensor>>,
+    /// Operands of a size on a device.
+    operands: fn(&Device, usize) -> candle_core::Result<Vec<Tensor>>,
     /// Number and idea of each step.
     steps: fn() -> Vec<(usize, &'static str)>,
     /// Runs a step.
@@ -80,13 +86,14 @@ struct Worklog {
     reference_of: fn(usize) -> (&'static str, &'static str),
     /// The largest difference of a step's result from the expected one, relative to a bound of the rounding errors.
     difference: fn(usize, &[Tensor]) -> candle_core::Result<f32>,
-    /// The FLOPs of a compute-bound op or the minimum bytes of a memory-bound one.
-    cost: fn() -> OpRow,
+    /// The FLOPs of a compute-bound op or the minimum bytes of a memory-bound one, from a size.
+    cost: fn(usize) -> OpRow,
 }
 
 /// All that can be recorded.
-const WORKLOGS: [&Worklog; 4] = [
+const WORKLOGS: [&Worklog; 5] = [
     &matmul::WORKLOG,
+    &matmul::BY_SIZE,
     &softmax::WORKLOG,
     &attention::PROMPT,
     &attention::DECODE,
@@ -112,7 +119,7 @@ pub fn run(args: &WorklogArgs) -> Result<()> {
         results
             .rows
             .extend(worklog.rows(&device, args.samples as usize)?);
-        data::print!("{}", worklog.table(&results)?);
+        data::print!("{}", worklog.tables(&results)?);
     }
     save(&figures, &results)?;
     data::println!("figures  {}", figures.display());
@@ -121,7 +128,10 @@ pub fn run(args: &WorklogArgs) -> Result<()> {
 
 /// Checks that a record has what its steps are compared with; `from` names it.
 pub fn check(recorded: &OpResults, from: &str) -> Result<(), BadInput> {
-    let shares = |worklog: &&Worklog| worklog.shares(recorded).map(drop);
+    let shares = |worklog: &&Worklog| {
+        let mut sizes = worklog.sizes.iter();
+        sizes.try_for_each(|&size| worklog.shares(recorded, size).map(drop))
+    };
     let checked = WORKLOGS.iter().try_for_each(shares);
     checked.map_err(|error| BadInput {
         what: format!("{from}: {}", error.what),
@@ -132,21 +142,34 @@ pub fn check(recorded: &OpResults, from: &str) -> Result<(), BadInput> {
 impl Worklog {
     /// Compares the result of each step with the expected one, before anything is timed.
     fn check(&self, device: &Device) -> Result<()> {
-        let operands = (self.operands)(device)?;
-        for (number, _) in (self.steps)() {
-            let difference = (self.difference)(number, &operands)?;
-            ensure!(
-                difference <= 1.,
-                "{} step {number}: expected a difference within the rounding errors, found {difference} times as much",
-                self.op
-            );
+        for &size in self.sizes {
+            let operands = (self.operands)(device, size)?;
+            for (number, _) in (self.steps)() {
+                let difference = (self.difference)(number, &operands)?;
+                ensure!(
+                    difference <= 1.,
+                    "{} {} step {number}: expected a difference within the rounding errors, found {difference} times \
+                     as much",
+                    self.op,
+                    (self.shape)(size)
+                );
+            }
         }
         Ok(())
     }
 
-    /// The rows of all steps and of what they are compared with, in turns.
+    /// The rows of all sizes.
     fn rows(&self, device: &Device, samples: usize) -> Result<Vec<OpRow>> {
-        let operands = (self.operands)(device)?;
+        let mut rows = vec![];
+        for &size in self.sizes {
+            rows.extend(self.rows_of(size, device, samples)?);
+        }
+        Ok(rows)
+    }
+
+    /// The rows of all steps and of what they are compared with at a size, in turns.
+    fn rows_of(&self, size: usize, device: &Device, samples: usize) -> Result<Vec<OpRow>> {
+        let operands = (self.operands)(device, size)?;
         let operands = &operands[..];
         let mut calls: Vec<(String, Box<dyn Timed + '_>)> = vec![];
         for (number, _) in (self.steps)() {
@@ -162,31 +185,36 @@ impl Worklog {
             timed.push(&mut **call);
         }
         let times = Timer::new(device)?.in_turns(&mut timed, samples)?;
+        let cost = (self.cost)(size);
         let row = |(level, times)| OpRow {
             op: self.op.into(),
-            shape: (self.shape)(),
+            shape: (self.shape)(size),
             level,
             dtype: "f32".into(),
-            flops: (self.cost)().flops,
-            bytes: (self.cost)().bytes,
+            flops: cost.flops,
+            bytes: cost.bytes,
             ..timed_row(times, None)
         };
         Ok(levels.into_iter().zip(&times).map(row).collect())
     }
 
-    /// The steps that a record has, each compared with its reference.
-    fn shares<'r>(&self, results: &'r OpResults) -> Result<Vec<Share<'r>>, BadInput> {
-        let find = |level: &str| {
-            let mut rows = results.rows.iter();
-            rows.find(|row| row.op == self.op && row.level == level)
-        };
+    /// A recorded row of a size.
+    fn recorded<'r>(&self, results: &'r OpResults, size: usize, level: &str) -> Option<&'r OpRow> {
+        let shape = (self.shape)(size);
+        let mut rows = results.rows.iter();
+        rows.find(|row| row.op == self.op && row.shape == shape && row.level == level)
+    }
+
+    /// The steps that a record has at a size, each compared with its reference.
+    fn shares<'r>(&self, results: &'r OpResults, size: usize) -> Result<Vec<Share<'r>>, BadInput> {
+        let find = |level: &str| self.recorded(results, size, level);
         let mut shares = vec![];
         for (number, idea) in (self.steps)() {
             let Some(row) = find(&step_name(number)) else {
                 continue;
             };
             let (level, reference) = (self.reference_of)(number);
-            let what = || format!("{} {level}", self.op);
+            let what = || format!("{} {} {level}", self.op, (self.shape)(size));
             let other =
                 find(level).ok_or_else(|| BadInput::new(what(), "a recorded row", "none"))?;
             shares.push(Share {
@@ -200,13 +228,19 @@ impl Worklog {
         Ok(shares)
     }
 
-    fn table(&self, results: &OpResults) -> Result<String> {
+    /// The tables of all sizes.
+    fn tables(&self, results: &OpResults) -> Result<String> {
+        let tables = self.sizes.iter().map(|&size| self.table(results, size));
+        tables.collect()
+    }
+
+    fn table(&self, results: &OpResults, size: usize) -> Result<String> {
         let mut text = format!(
             "\n{} {}\nstep  idea                                 µs\n",
             self.op,
-            (self.shape)()
+            (self.shape)(size)
         );
-        for step in self.shares(results)? {
+        for step in self.shares(results, size)? {
             text += &format!(
                 "{:>4}  {:<30} {:>9.0}  {:>14}  {:>5.1}% of {}\n",
                 step.number,
@@ -253,14 +287,15 @@ mod tests {
 
     use super::*;
 
-    fn recorded(rows: &[(&str, &str, f64)]) -> OpResults {
-        let row = |&(op, level, us): &(&str, &str, f64)| OpRow {
+    /// Rows of `op size level`.
+    pub(super) fn recorded(rows: &[(&str, usize, &str, f64)]) -> OpResults {
+        let row = |&(op, size, level, us): &(&str, usize, &str, f64)| OpRow {
             op: op.into(),
-            shape: "8x8x8".into(),
+            shape: format!("{size}x{size}x{size}"),
             level: level.into(),
             dtype: "f32".into(),
             host_us: us,
-            flops: Some(2 * 512),
+            flops: Some(2 * (size as u64).pow(3)),
             ..OpRow::default()
         };
         let mut results = OpResults::new(Machine::default()).of_kind(Kind::Worklogs);
@@ -271,33 +306,76 @@ mod tests {
     #[test]
     fn a_step_is_compared_with_the_library_in_the_same_arithmetic() -> Result<()> {
         let results = recorded(&[
-            ("softmax", "step1", 1.),
-            ("matmul", "step1", 400.),
-            ("matmul", "step9", 20.),
-            ("matmul", "candle", 100.),
-            ("matmul", "candle_tf32", 5.),
+            ("softmax", 4096, "step1", 1.),
+            ("matmul", 4096, "step1", 400.),
+            ("matmul", 4096, "step9", 20.),
+            ("matmul", 4096, "candle", 100.),
+            ("matmul", 4096, "candle_tf32", 5.),
         ]);
-        let found = matmul::WORKLOG.shares(&results)?;
+        let found = matmul::WORKLOG.shares(&results, 4096)?;
         let found: Vec<(usize, f64, &str)> = found
             .iter()
             .map(|s| (s.number, s.share, s.reference))
             .collect();
         assert_eq!(found, [(1, 0.25, "cuBLAS"), (9, 0.25, "cuBLAS with TF32")]);
-        let text = matmul::WORKLOG.table(&results)?;
+        let text = matmul::WORKLOG.tables(&results)?;
         assert!(text.contains("25.0% of cuBLAS with TF32"), "{text}");
         Ok(())
     }
 
     #[test]
+    fn a_step_is_compared_with_the_library_at_the_same_size() -> Result<()> {
+        let results = recorded(&[
+            ("matmul_sizes", 512, "step1", 8.),
+            ("matmul_sizes", 512, "candle", 2.),
+            ("matmul_sizes", 1024, "step1", 50.),
+            ("matmul_sizes", 1024, "candle", 5.),
+        ]);
+        let share = |size| -> Result<f64> {
+            let shares = matmul::BY_SIZE.shares(&results, size)?;
+            Ok(shares[0].share)
+        };
+        assert_eq!([share(512)?, share(1024)?], [0.25, 0.1]);
+        assert!(matmul::BY_SIZE.shares(&results, 256)?.is_empty());
+        let text = matmul::BY_SIZE.tables(&results)?;
+        assert!(text.contains("matmul_sizes 1024x1024x1024\n"), "{text}");
+        Ok(())
+    }
+
+    #[test]
+    fn each_size_needs_the_library() {
+        let results = recorded(&[
+            ("matmul_sizes", 512, "step1", 8.),
+            ("matmul_sizes", 512, "candle", 2.),
+            ("matmul_sizes", 1024, "step1", 50.),
+        ]);
+        let error = check(&results, "part.json").err().map(|e| e.to_string());
+        let expected =
+            "part.json: matmul_sizes 1024x1024x1024 candle: expected a recorded row, found none";
+        assert_eq!(error.as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn the_command_line_has_the_names_of_the_ops() {
+        let names = Name::value_variants().iter().map(|name| {
+            let value = name.to_possible_value().expect("a shown value");
+            (value.get_name().to_string(), name.worklogs()[0].op)
+        });
+        for (name, op) in names {
+            assert_eq!(name, op);
+        }
+    }
+
+    #[test]
     fn a_record_without_the_library_is_an_error() {
-        let results = recorded(&[("matmul", "step1", 400.)]);
+        let results = recorded(&[("matmul", 4096, "step1", 400.)]);
         let error = matmul::WORKLOG
-            .shares(&results)
+            .shares(&results, 4096)
             .err()
             .map(|e| e.to_string());
         assert_eq!(
             error.as_deref(),
-            Some("matmul candle: expected a recorded row, found none")
+            Some("matmul 4096x4096x4096 candle: expected a recorded row, found none")
         );
     }
 

@@ -18,29 +18,31 @@ const COPY: &str = "copy";
 /// As many queries as keys.
 pub static PROMPT: Worklog = Worklog {
     op: "attention",
-    shape: || format!("{TOKENS}x{HEADS}x{HEAD_DIM}"),
+    sizes: &[TOKENS],
+    shape: |queries| format!("{queries}x{HEADS}x{HEAD_DIM}"),
     title: "Attention of 4096 queries to 4096 keys, 16 heads",
-    operands: |device| operands(device, TOKENS),
+    operands,
     steps: || steps(1, 5),
     step,
     references: &[(LEVEL5, level5)],
     reference_of: |_| (LEVEL5, "level 5"),
     difference,
-    cost: || cost(TOKENS),
+    cost,
 };
 
 /// One query per head.
 pub static DECODE: Worklog = Worklog {
     op: "attention_decode",
-    shape: || format!("{TOKENS}+1x{HEADS}x{HEAD_DIM}"),
+    sizes: &[1],
+    shape: |queries| format!("{TOKENS}+{queries}x{HEADS}x{HEAD_DIM}"),
     title: "Attention of 1 query to 4096 keys, 16 heads",
-    operands: |device| operands(device, 1),
+    operands,
     steps: || steps(3, 6),
     step,
     references: &[(COPY, |x| x[1].copy())],
     reference_of: |_| (COPY, "a copy"),
     difference,
-    cost: || OpRow {
+    cost: |_| OpRow {
         flops: None,
         bytes: Some((2 * TOKENS * HEADS * HEAD_DIM * 4) as u64),
         ..OpRow::default()

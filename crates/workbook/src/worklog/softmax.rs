@@ -7,7 +7,6 @@ use results::OpRow;
 
 use super::Worklog;
 
-const ROWS: usize = 16384;
 const COLUMNS: usize = 8192;
 
 const COPY: &str = "copy";
@@ -15,9 +14,10 @@ const CANDLE: &str = "candle";
 
 pub static WORKLOG: Worklog = Worklog {
     op: "softmax",
-    shape: || format!("{ROWS}x{COLUMNS}"),
+    sizes: &[16384],
+    shape: |rows| format!("{rows}x{COLUMNS}"),
     title: "Softmax of 16384 rows of 8192 elements in four steps",
-    operands: |device: &Device| Ok(vec![Tensor::rand(-8f32, 8., (ROWS, COLUMNS), device)?]),
+    operands: |device: &Device, rows| Ok(vec![Tensor::rand(-8f32, 8., (rows, COLUMNS), device)?]),
     steps: || STEPS.iter().map(|step| (step.number, step.idea)).collect(),
     step: |number, x| STEPS[number - 1].softmax(&x[0]),
     references: &[
@@ -26,8 +26,8 @@ pub static WORKLOG: Worklog = Worklog {
     ],
     reference_of: |_| (COPY, "a copy"),
     difference,
-    cost: || OpRow {
-        bytes: Some(8 * (ROWS * COLUMNS) as u64),
+    cost: |rows| OpRow {
+        bytes: Some(8 * (rows * COLUMNS) as u64),
         ..OpRow::default()
     },
 };
