@@ -50,19 +50,34 @@ pub struct Axis {
     pub label: String,
     /// Whether the axis is logarithmic.
     pub log: bool,
+    /// Whether the ticks of a logarithmic axis are powers of two.
+    pub binary: bool,
 }
 
 impl Axis {
     /// A linear axis.
     pub fn linear(label: impl Into<String>) -> Self {
-        let (label, log) = (label.into(), false);
-        Self { label, log }
+        Self {
+            label: label.into(),
+            log: false,
+            binary: false,
+        }
     }
 
     /// A logarithmic axis.
     pub fn log(label: impl Into<String>) -> Self {
-        let (label, log) = (label.into(), true);
-        Self { label, log }
+        Self {
+            log: true,
+            ..Self::linear(label)
+        }
+    }
+
+    /// A logarithmic axis of sizes, whose ticks are powers of two.
+    pub fn log2(label: impl Into<String>) -> Self {
+        Self {
+            binary: true,
+            ..Self::log(label)
+        }
     }
 }
 

@@ -58,7 +58,8 @@ impl LineChart {
     fn scales(&self) -> Option<(Scale, Scale)> {
         let points = || self.series.iter().flat_map(|series| self.shown(series));
         let x = Scale::around(points().map(|p| p.0), 0., self.x.log)?;
-        Some((x, Scale::around(points().map(|p| p.1), 0.05, self.y.log)?))
+        let y = Scale::around(points().map(|p| p.1), 0.05, self.y.log)?;
+        Some((x.binary(self.x.binary), y.binary(self.y.binary)))
     }
 }
 

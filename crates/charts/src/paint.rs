@@ -80,6 +80,10 @@ const OTHERS: [(&str, RGBColor, Shape); 16] = [
     ("dp4a", RGBColor(221, 204, 119), Shape::Down),
 ];
 
+/// Looks of libraries in another arithmetic: points are hollow.
+const HOLLOW: [(&str, RGBColor, Shape); 1] =
+    [("cuBLAS with TF32", RGBColor(51, 34, 136), Shape::Square)];
+
 /// Colours of all other names, in the order of a chart: the levels' colours, and more.
 const PALETTE: [RGBColor; 8] = [
     LEVELS[0].0,
@@ -150,12 +154,15 @@ fn known(name: &str) -> Option<Paint> {
             _ => paint(colour, false),
         });
     }
-    let (_, colour, shape) = *OTHERS.iter().find(|(known, ..)| *known == name)?;
-    Some(Paint {
-        colour,
-        shape,
-        hollow: false,
-    })
+    let look = |looks: &[(&str, RGBColor, Shape)], hollow| {
+        let (_, colour, shape) = *looks.iter().find(|(known, ..)| *known == name)?;
+        Some(Paint {
+            colour,
+            shape,
+            hollow,
+        })
+    };
+    look(&OTHERS, false).or_else(|| look(&HOLLOW, true))
 }
 
 impl Paint {
@@ -223,6 +230,14 @@ mod tests {
         assert!(all[3].hollow && all[3].shape == level5.shape && all[3].colour != level5.colour);
         assert_eq!(known("level 0"), None);
         assert_eq!(known("level 6"), None);
+    }
+
+    #[test]
+    fn two_arithmetics_of_a_library_differ() {
+        let paints = paints(&["step 1", "cuBLAS", "cuBLAS with TF32"]);
+        assert_eq!(paints[0], plain(0));
+        assert!(!paints[1].hollow && paints[2].hollow);
+        assert_ne!(paints[1].colour, paints[2].colour);
     }
 
     #[test]

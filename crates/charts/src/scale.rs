@@ -10,6 +10,8 @@ pub struct Scale {
     low: f64,
     high: f64,
     log: bool,
+    /// Whether ticks are powers of two.
+    binary: bool,
 }
 
 impl Scale {
@@ -27,13 +29,28 @@ impl Scale {
         let room = if a == b { 0.5 } else { room * (b - a) };
         let back = |v: f64| if log { v.exp() } else { v };
         let (low, high) = (back(a - room), back(b + room));
-        Some(Self { low, high, log })
+        let binary = false;
+        Some(Self {
+            low,
+            high,
+            log,
+            binary,
+        })
+    }
+
+    /// The same scale, with powers of two as ticks or not.
+    pub fn binary(self, binary: bool) -> Self {
+        Self { binary, ..self }
     }
 
     /// A linear scale from exactly `low` to exactly `high`.
     pub fn exact(low: f64, high: f64) -> Self {
-        let log = false;
-        Self { low, high, log }
+        Self {
+            low,
+            high,
+            log: false,
+            binary: false,
+        }
     }
 
     /// Whether the scale can show `v`.
@@ -49,6 +66,9 @@ impl Scale {
 
     /// Returns at most `most` round values.
     pub fn ticks(&self, most: usize) -> Vec<f64> {
+        if self.binary {
+            return self.powers_of_two(most);
+        }
         if !self.log || self.high < 10. * self.low {
             return self.multiples(most);
         }
@@ -70,6 +90,17 @@ impl Scale {
             .flat_map(|k| digits.iter().map(move |d| d * 10f64.powi(k)))
             .filter(|v| (self.low..=self.high).contains(v))
             .collect()
+    }
+
+    /// Returns every power of two, or every second, third, … one.
+    fn powers_of_two(&self, most: usize) -> Vec<f64> {
+        // The ends may be a rounding error off a power.
+        let first = (self.low.log2() - 1e-9).ceil() as i32;
+        let last = (self.high.log2() + 1e-9).floor() as i32;
+        let powers: Vec<i32> = (first..=last).collect();
+        let step = powers.len().div_ceil(most.max(1)).max(1);
+        let powers = powers.into_iter().step_by(step);
+        powers.map(|power| 2f64.powi(power)).collect()
     }
 
     /// Returns multiples of 1, 2 or 5 × 10ᵏ.
@@ -147,6 +178,7 @@ mod tests {
             low,
             high,
             log: true,
+            binary: false,
         };
         assert_eq!(
             labels(&scale(0.9, 60.), 8),
@@ -161,11 +193,24 @@ mod tests {
     }
 
     #[test]
+    fn binary_ticks_are_the_sizes_themselves() {
+        let sizes = [256., 512., 1024., 2048., 4096.];
+        let scale = Scale::around(sizes.into_iter(), 0., true).expect("five values");
+        let scale = scale.binary(true);
+        let all = ["256", "512", "1024", "2048", "4096"];
+        assert_eq!(labels(&scale, 6), all);
+        assert_eq!(labels(&scale, 3), ["256", "1024", "4096"]);
+        assert_eq!(scale.map(&256., (0, 100)), 0);
+        assert_eq!(scale.map(&4096., (0, 100)), 100);
+    }
+
+    #[test]
     fn ends_map_to_ends() {
         let scale = Scale {
             low: 1.,
             high: 100.,
             log: true,
+            binary: false,
         };
         assert_eq!(scale.map(&1., (10, 210)), 10);
         assert_eq!(scale.map(&10., (10, 210)), 110);

@@ -90,7 +90,7 @@ fn lines(worklog: &Worklog, results: &OpResults) -> LineChart {
     }
     LineChart {
         title: title(worklog, results),
-        x: Axis::log("M = N = K"),
+        x: Axis::log2("M = N = K"),
         y: Axis::log("throughput (TFLOP/s)"),
         series,
         note: NOTE.into(),
@@ -136,7 +136,7 @@ mod tests {
             ("matmul_sizes", 512, "candle", 128.),
         ]);
         let LineChart { series, x, y, .. } = lines(&matmul::BY_SIZE, &results);
-        assert!(x.log && y.log);
+        assert!(x.log && x.binary && y.log && !y.binary);
         let found: Vec<(&str, &[(f64, f64)])> = series
             .iter()
             .map(|line| (&*line.name, &*line.points))
