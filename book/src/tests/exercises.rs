@@ -36,6 +36,8 @@ fn a_book_may_lack_the_solutions() {
             text += &fs::read_to_string(file).unwrap();
         }
         for part in [
+            "The output when it is solved",
+            "07-guard: passed",
             "The solution, explained",
             "Wrong answers that the check rejects",
             "no barrier between the steps",
@@ -47,5 +49,6 @@ fn a_book_may_lack_the_solutions() {
             assert_eq!(text.contains(part), shown, "{part}");
         }
         assert!(text.contains("Hint 3") && text.contains("For teachers: "));
+        assert!(text.contains("(07-guard is not solved yet; "));
     }
 }

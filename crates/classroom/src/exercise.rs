@@ -1,5 +1,6 @@
 //! An exercise in its folder: `exercise.toml`, `page.md`, `solution.*` (in a handout `starter.*`), `check.rs`
-//! and `calls.rs` for Rust, and, not in a handout, `solution.md` and `wrong.toml`. A handout may have `before.json`.
+//! and `calls.rs` for Rust, and, not in a handout, `solution.md`, `wrong.toml`, `starter.txt` and `solution.txt`. A handout
+//! may have `before.json`.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -11,7 +11,7 @@ use std::path::Path;
 use data::BadInput;
 
 use crate::exercise::{self, Exercise, Language};
-use crate::page::{COMMAND, Solutions, of_session, page, quoted, without_links};
+use crate::page::{ALIAS, COMMAND, Solutions, of_session, page, quoted, without_links};
 
 /// Whether a handout has the hints of its exercises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,10 +137,12 @@ fn one(exercise: &Exercise, whole: &Path, command: &str, hints: Hints) -> io::Re
         let json = serde_json::to_string_pretty(costs)?;
         fs::write(folder.join(exercise::COSTS_BEFORE), json)?;
     }
+    // Links lead into the book, which a handout does not have.
+    let page = without_links(&page(&exercise, Solutions::Hidden));
+    let alias = command.replace(COMMAND, ALIAS);
     fs::write(
         whole.join("pages").join(format!("{}.md", exercise.id)),
-        // Links lead into the book, which a handout does not have.
-        without_links(&page(&exercise, Solutions::Hidden)).replace(COMMAND, command),
+        page.replace(COMMAND, command).replace(ALIAS, &alias),
     )
 }
 

@@ -1,6 +1,7 @@
 //! Markdown pages and tables of exercises.
 
 mod checked;
+mod outputs;
 mod plain;
 mod solution;
 mod tables;
@@ -8,6 +9,7 @@ mod tables;
 use std::path::Path;
 
 pub use checked::checked;
+pub use outputs::{LEFT_OUT, SEED, SOLUTION_OUTPUT, STARTER_OUTPUT, offer_of_hint};
 pub use plain::{plain, without_links};
 pub use tables::{Minutes, session, table};
 
@@ -26,6 +28,9 @@ pub enum Solutions {
 /// The start of every command of the runner.
 pub const COMMAND: &str = "cargo run --release -p workbook -- exercises";
 
+/// The repository's alias for [`COMMAND`], from `.cargo/config.toml`.
+pub const ALIAS: &str = "cargo ex";
+
 /// Quotes a path for a shell.
 pub fn quoted(path: &Path) -> String {
     let path = path.display().to_string();
@@ -37,11 +42,13 @@ pub fn quoted(path: &Path) -> String {
     }
 }
 
-/// Formats an exercise's page: task, starter, checks and hints, and, where they are shown, the solution and the
-/// wrong answers that the check rejects. Links lead where those of the task do, from its folder in the repository.
+/// Formats an exercise's page: task, starter, checks, output of the check and hints, and, where they are shown, the
+/// solution and the wrong answers that the check rejects. Links lead where those of the task do, from its folder in the
+/// repository.
 pub fn page(exercise: &Exercise, solutions: Solutions) -> String {
     let mut text = overview(exercise) + &starter(exercise);
     text += &format!("\n## What is checked\n\n{}\n", checked(exercise));
+    text += &outputs::outputs(exercise, solutions);
     text += &hints(exercise);
     if solutions == Solutions::Shown {
         text += &solution::folded_solution(exercise);

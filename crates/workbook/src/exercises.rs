@@ -17,7 +17,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use classroom::check::TO_COMPILE;
-use classroom::page::{COMMAND, quoted};
+use classroom::page::{ALIAS, COMMAND, quoted};
 use classroom::{Exercise, exercise};
 use cli::args::whole;
 use cli::files;
@@ -121,9 +121,6 @@ impl Place {
         }
     }
 }
-
-/// The repository's alias for [`COMMAND`], from `.cargo/config.toml`.
-const ALIAS: &str = "cargo ex";
 
 /// Whether cargo knows the alias here, which is in the repository.
 fn has_alias() -> bool {

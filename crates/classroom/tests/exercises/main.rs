@@ -3,6 +3,7 @@
 mod bank;
 mod desk;
 mod hostile;
+mod outputs;
 mod regions;
 #[path = "../../../../tests/src/skip.rs"]
 mod skip;

@@ -90,7 +90,7 @@ fn of_debrief(debrief: &Debrief) -> Vec<String> {
     found
 }
 
-/// Overview, starter, checks, hints, solution, wrong answers.
+/// Overview, starter, checks, their output, hints, solution, wrong answers.
 #[test]
 fn pages_have_one_order() {
     for exercise in all() {
@@ -102,6 +102,8 @@ fn pages_have_one_order() {
             task,
             "\n## The starter\n",
             "\n## What is checked\n",
+            "\n## Output of the check\n",
+            "<summary>The output when it is solved</summary>",
             "\n## Hints\n",
             "<summary>Hint 3</summary>",
             "\n## Solution\n",

@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf, absolute};
 
 use anyhow::Result;
-use classroom::page::{about, checked, plain, quoted};
+use classroom::page::{about, checked, offer_of_hint, plain, quoted};
 use classroom::{Exercise, Language, Learner, Part, Progress, exercise};
 use cli::progress::Waiting;
 use data::BadInput;
@@ -292,7 +292,7 @@ fn not_yet(exercise: &Exercise, learner: &Learner, place: &Place, by: Part, seed
     let hint = if exercise.spec.hints.is_empty() {
         String::new()
     } else {
-        format!("; `{command} hint {number}` gives a hint")
+        offer_of_hint(&command, number)
     };
     format!("({id} {state}{hint}{again})")
 }

@@ -70,11 +70,14 @@ fn it_is_enough_to_work_with() {
     let read_me = folder.read("out/README.md");
     let line = "- [09-row-argmax](pages/09-row-argmax.md): Barriers: the first maximum of a row, as a tree in shared memory (session 2, graded, 35 minutes)\n";
     assert!(read_me.contains(line), "{read_me}");
-    assert!(
-        folder
-            .read("out/pages/09-row-argmax.md")
-            .contains(" exercises --exercises out start row-argmax\n")
-    );
+    let page = folder.read("out/pages/09-row-argmax.md");
+    for command in [
+        " exercises --exercises out start row-argmax\n",
+        "cargo ex --exercises out check row-argmax --seed 1\n",
+        "`cargo ex --exercises out hint 09` gives a hint",
+    ] {
+        assert!(page.contains(command), "{command}: {page}");
+    }
     assert!(
         with(&["check"])
             .ended(1)
@@ -213,6 +216,7 @@ fn it_may_lack_the_hints() {
         assert!(text.contains(&exercise.starter), "{}", exercise.id);
     }
     assert!(!text.contains("## Hints") && !text.contains("The hints are open"));
+    assert!(text.contains(" is not solved yet") && !text.contains("gives a hint"));
     let with = |args: &[&str]| folder.run(&[&["--exercises", "out"], args].concat());
     with(&["start", "row-argmax"]).ended(0);
     let none = "09-row-argmax: expected hints, found a handout without hints; ask your teacher";

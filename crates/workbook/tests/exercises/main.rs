@@ -8,6 +8,7 @@ mod handout;
 mod learn;
 #[path = "../shared/nvrtc.rs"]
 mod nvrtc;
+mod outputs;
 mod package;
 mod refused;
 mod results;
