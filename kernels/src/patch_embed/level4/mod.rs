@@ -4,7 +4,7 @@
 mod mma;
 mod tile_f32;
 
-use candle_core::{Result, Tensor};
+use candle_core::{DType, Result, Tensor};
 use operands::Linear;
 
 use super::{Added, Shape, cpu};
@@ -66,11 +66,10 @@ pub(super) fn launch(
     )?;
     let (tile, entry) = (tiles("patch_embed_level4", dtype)?[tile], entries[tile]);
     let (height, width) = shape.image;
-    Launch::new(module, entry)
+    let launch = Launch::new(module, entry)
         .grid(tile.blocks(shape.rows(), shape.c), 1, 1)
         .block(tile.threads, 1, 1)
         .smem(tile.smem)
-        .programmatic()
         .read(pixels)
         .read(w)
         .read(b)
@@ -84,7 +83,11 @@ pub(super) fn launch(
         .u32(shape.patch)
         .u32(height)
         .u32(width)
-        .u32(shape.channels * height * width)
-        .launch()?;
+        .u32(shape.channels * height * width);
+    // Only mma.cu is compiled for an architecture where a launch can wait for the one before.
+    match dtype {
+        DType::BF16 => launch.programmatic().launch()?,
+        _ => launch.launch()?,
+    }
     Ok(y)
 }
