@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 /// The chapter whose pages are made here.
 const CHAPTER: &str = "exercises.md";
 /// The chapters for teachers.
-const TEACHERS: [&str; 2] = ["lectures.md", "teaching.md"];
+const TEACHERS: [&str; 3] = ["courses.md", "lectures.md", "teaching.md"];
 /// The chapter that those in PTX need.
 const PTX: &str = "ptx.md";
 

@@ -18,10 +18,9 @@ fn a_book_may_lack_the_solutions() {
         format!("{config}exercises = {exercises:?}\n"),
     )
     .unwrap();
-    let summary =
-        "- [Exercises](exercises.md)\n- [Lectures](lectures.md)\n- [Notes](teaching.md)\n";
+    let summary = "- [Exercises](exercises.md)\n- [Lectures](lectures.md)\n- [Courses](courses.md)\n- [Notes](teaching.md)\n";
     fs::write(root.join("src/SUMMARY.md"), summary).unwrap();
-    let text = "For teachers: [notes\nof ours](teaching.md#safely), [talks](lectures.md).\n\n{{exercises}}";
+    let text = "For teachers: [notes\nof ours](teaching.md#safely), [talks](lectures.md), [a class in C](courses.md#c).\n\n{{exercises}}";
     fs::write(root.join("src/exercises.md"), text).unwrap();
     fs::write(
         root.join("src/teaching.md"),
@@ -29,6 +28,7 @@ fn a_book_may_lack_the_solutions() {
     )
     .unwrap();
     fs::write(root.join("src/lectures.md"), "The vote: 32 sectors.").unwrap();
+    fs::write(root.join("src/courses.md"), "## C\n\nGrade 18 in C.").unwrap();
     for (solutions, shown) in [(Solutions::Shown, true), (Solutions::Hidden, false)] {
         let built = render::build_with(root, solutions).unwrap();
         let mut text = String::new();
@@ -45,6 +45,8 @@ fn a_book_may_lack_the_solutions() {
             "teaching.html",
             "The vote: 32 sectors.",
             "lectures.html",
+            "Grade 18 in C.",
+            "courses.html",
         ] {
             assert_eq!(text.contains(part), shown, "{part}");
         }
