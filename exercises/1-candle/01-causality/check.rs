@@ -1,7 +1,9 @@
 // Against the formula in f64; and the property that a causal model is named for: what comes later changes nothing.
 
-use exercise::candle_core::Tensor;
-use exercise::{Fresh, Submission, Verdict, close_tensor, expect, values};
+use std::error::Error;
+
+use exercise::candle_core::{DType, Device, Tensor};
+use exercise::{Fresh, Submission, Verdict, close_tensor, compare, expect, values};
 
 pub fn check(fresh: &mut Fresh, submission: &mut Submission) -> Verdict {
     let mut attention = |q: &Tensor, k: &Tensor, v: &Tensor| {
@@ -29,7 +31,42 @@ pub fn check(fresh: &mut Fresh, submission: &mut Submission) -> Verdict {
         }
         close_tensor(format!("attention at T = {t}, D = {d}"), &y, &oracle(&q, &k, &v)?, 1e-4)?;
     }
+    compare_weights(fresh, submission)
+}
+
+/// Compares with attention without a mask: weights above 0, and rows that a later token changes.
+fn compare_weights(fresh: &mut Fresh, submission: &mut Submission) -> Verdict {
+    let t = 17;
+    let [q, k] = [fresh.tensor(&[t, t])?, fresh.tensor(&[t, t])?];
+    let other = Tensor::cat(&[&k.narrow(0, 0, t - 1)?, &fresh.tensor(&[1, t])?], 0)?;
+    let before = seen("without_mask", submission, &q, [&k, &other])?;
+    let own = seen("causal_attention", submission, &q, [&k, &other])?;
+    let counters = [
+        ("earlier rows that a new last token changes", before.0, own.0),
+        ("weights above 0", before.1, own.1),
+    ];
+    compare(&format!("T = {t}"), "no mask", &counters);
     Ok(())
+}
+
+/// The rows before the last one that differ between two tensors of keys, and the weights above 0 with the first of them.
+fn seen(
+    name: &str,
+    submission: &mut Submission,
+    q: &Tensor,
+    keys: [&Tensor; 2],
+) -> Result<(usize, usize), Box<dyn Error>> {
+    let t = q.dim(0)?;
+    // With the identity for v, the result is the weights.
+    let v = Tensor::eye(t, DType::F32, &Device::Cpu)?;
+    let mut weights = |k: &Tensor| -> Result<Vec<f64>, Box<dyn Error>> {
+        let weights: Tensor = submission.call(name, (q.clone(), k.clone(), v.clone()))?;
+        Ok(values(&weights)?)
+    };
+    let (first, second) = (weights(keys[0])?, weights(keys[1])?);
+    let rows = first.chunks(t).zip(second.chunks(t)).take(t - 1);
+    let changed = rows.filter(|(one, other)| one != other).count();
+    Ok((changed, first.iter().filter(|weight| **weight > 0.).count()))
 }
 
 fn oracle(q: &Tensor, k: &Tensor, v: &Tensor) -> exercise::candle_core::Result<Vec<f64>> {

@@ -1,6 +1,6 @@
 // Sizes and GPUs at random, so that each of the three limits dominates in many cases.
 
-use exercise::{Fresh, Submission, Verdict, expect};
+use exercise::{Fresh, Submission, Verdict, compare, expect};
 
 /// FLOPs and bytes.
 type Cost = (f64, f64);
@@ -51,6 +51,23 @@ pub fn check(fresh: &mut Fresh, submission: &mut Submission) -> Verdict {
         let named = names[limit as usize];
         expect(of == named, format!("limit of {what}"), named, of)?;
     }
+    compare_traffic(submission)
+}
+
+/// Compares the page's first matmul with one that reads both operands of each multiplication from memory.
+fn compare_traffic(submission: &mut Submission) -> Verdict {
+    let (m, n, k) = (512usize, 4096usize, 4096usize);
+    let own: Cost = submission.call("matmul", (m, n, k, true))?;
+    let bytes_of_bf16 = 2;
+    let no_reuse: Cost = (own.0, (bytes_of_bf16 * (2 * m * n * k + m * n)) as f64);
+    let mut time = |cost: Cost| submission.call::<(f64, String)>("time", (cost, 1usize, [990f64, 4.8, 2.]));
+    let times = (time(no_reuse)?.0, time(own)?.0);
+    let rounded = |number: f64| number.round() as usize;
+    let counters = [
+        ("megabytes of operands and result", rounded(no_reuse.1 / 1e6), rounded(own.1 / 1e6)),
+        ("minimum time in µs", rounded(times.0), rounded(times.1)),
+    ];
+    compare(&format!("m = {m}, n = {n}, k = {k} in bf16"), "no reuse", &counters);
     Ok(())
 }
 

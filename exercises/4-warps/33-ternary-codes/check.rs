@@ -1,6 +1,8 @@
 // Rows of all lengths modulo four, with every padding; and codes 3 in two places, of which the first is told.
 
-use exercise::{Fresh, Submission, Verdict, expect};
+use std::error::Error;
+
+use exercise::{Fresh, Submission, Verdict, compare, expect};
 
 /// Weights, or the index of the first that is none.
 type Weights = Result<Vec<i8>, usize>;
@@ -15,7 +17,40 @@ pub fn check(fresh: &mut Fresh, submission: &mut Submission) -> Verdict {
             damaged(submission, codes, fresh)?;
         }
     }
+    compare_damaged(fresh, submission)
+}
+
+/// Compares with the starter, which reads damaged rows without an error.
+fn compare_damaged(fresh: &mut Fresh, submission: &mut Submission) -> Verdict {
+    let k = 128;
+    let damaged = |_| {
+        // Noise has all four codes; one of them is certain to be 3.
+        let mut codes: Vec<u8> = (0..k).map(|_| fresh.below(4) as u8).collect();
+        codes[fresh.below(k)] = 3;
+        pack(&codes, 0)
+    };
+    let rows: Vec<Vec<u8>> = (0..50).map(damaged).collect();
+    let before = accepted("without_check", submission, &rows, k)?;
+    let own = accepted("unpack", submission, &rows, k)?;
+    let counters = [("rows read without an error", before.0, own.0), ("weights of +2 in them", before.1, own.1)];
+    compare(&format!("{} damaged rows of {k} weights", rows.len()), "starter", &counters);
     Ok(())
+}
+
+/// The rows that are no error, and their weights of +2.
+fn accepted(
+    name: &str,
+    submission: &mut Submission,
+    rows: &[Vec<u8>],
+    k: usize,
+) -> Result<(usize, usize), Box<dyn Error>> {
+    let mut weights: Vec<Vec<i8>> = vec![];
+    for row in rows {
+        let found: Weights = submission.call(name, (row.clone(), k))?;
+        weights.extend(found.ok());
+    }
+    let twos = weights.iter().flatten().filter(|weight| **weight == 2).count();
+    Ok((weights.len(), twos))
 }
 
 /// Codes that all are weights.

@@ -5,7 +5,7 @@
 // million blocks, and with `cuOccupancyMaxActiveBlocksPerMultiprocessor` on an H200 on 22,500 launches of 375 kernels:
 // it differs only where a kernel has named barriers, of which an SM has 64.
 
-use exercise::{Fresh, Submission, Verdict, expect};
+use exercise::{Fresh, Submission, Verdict, compare, expect};
 
 /// Warps, blocks, registers; partitions, unit of registers; shared memory, per block, reserved, unit.
 type Limits = ([usize; 3], (usize, usize), (usize, usize, usize, usize));
@@ -37,7 +37,7 @@ const REAL: [(&str, [usize; 3], usize); 12] = [
 ];
 
 pub fn check(fresh: &mut Fresh, submission: &mut Submission) -> Verdict {
-    let mut held = Held { submission };
+    let mut held = Held { submission, warps: (0, 0) };
     for (name, of, blocks) in REAL {
         held.blocks(SMS[0], of, &format!(" ({name})"))?;
         let (found, occupancy): (usize, f64) = held.submission.call("of_hopper", (of,))?;
@@ -45,6 +45,7 @@ pub fn check(fresh: &mut Fresh, submission: &mut Submission) -> Verdict {
         let expected = (blocks * of[0].div_ceil(32)) as f64 / 64.;
         expect(occupancy == expected, format!("occupancy of {name} on HOPPER"), expected, occupancy)?;
     }
+    let of_kernels = std::mem::take(&mut held.warps);
     for sm in SMS {
         let per_block = sm.1.2.1;
         for round in 0..100 {
@@ -71,11 +72,19 @@ pub fn check(fresh: &mut Fresh, submission: &mut Submission) -> Verdict {
             }
         }
     }
+    let others = held.warps;
+    let counters = [
+        ("resident warps of kernels of this repository", of_kernels.0, of_kernels.1),
+        ("resident warps of all other blocks", others.0, others.1),
+    ];
+    compare("the blocks of this check", "starter", &counters);
     Ok(())
 }
 
 struct Held<'s> {
     submission: &'s mut Submission,
+    /// Sums of resident warps: by the starter's rule, and by the submission.
+    warps: (usize, usize),
 }
 
 impl Held<'_> {
@@ -94,10 +103,17 @@ impl Held<'_> {
             let found: usize = self.submission.call(name, (limits, of))?;
             expect(found == expected, format!("{title} of {what}"), number(expected), number(found))?;
         }
+        self.warps.0 += by_division(limits, of) * warps;
+        self.warps.1 += resident * warps;
         let found: f64 = self.submission.call("occupancy", (limits, of))?;
         let expected = (resident * warps) as f64 / places as f64;
         expect((found - expected).abs() < 1e-12, format!("occupancy of {what}"), expected, found)
     }
+}
+
+/// Resident blocks by the starter's rule: two divisions, without units, partitions, reserved bytes and places.
+fn by_division(([_, _, all], _, (shared, ..)): Limits, [threads, registers, bytes]: [usize; 3]) -> usize {
+    (all / (registers * threads)).min(shared / bytes.max(1))
 }
 
 fn number(n: usize) -> String {

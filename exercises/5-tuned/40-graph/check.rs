@@ -1,6 +1,6 @@
 // Tokens launched by the host and tokens of a replay, in turn, with the cache that the text so far must give.
 
-use exercise::{Fresh, Submission, Verdict, expect};
+use exercise::{Fresh, Submission, Verdict, compare, expect};
 
 type Event = (usize, usize);
 
@@ -36,6 +36,19 @@ pub fn check(fresh: &mut Fresh, submission: &mut Submission) -> Verdict {
         }
         held(submission, &plan)?;
     }
+    compare_kept(submission)
+}
+
+/// Compares with the starter, whose recording keeps a position.
+fn compare_kept(submission: &mut Submission) -> Verdict {
+    let replays = 10usize;
+    let before: (usize, usize) = submission.call("kept_by_starter", (replays,))?;
+    let own: (usize, usize) = submission.call("kept", (replays,))?;
+    let counters = [
+        ("arguments that keep the recording's position", before.0, own.0),
+        ("rows of the cache that no replay wrote", before.1, own.1),
+    ];
+    compare(&format!("{replays} replays of a step recorded at position 0"), "starter", &counters);
     Ok(())
 }
 

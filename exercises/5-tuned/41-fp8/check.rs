@@ -1,6 +1,6 @@
 // Rows of weights of all sizes survive the way there and back; each code is a number of E4M3.
 
-use exercise::{Fresh, Submission, Verdict, expect};
+use exercise::{Fresh, Submission, Verdict, compare, expect};
 
 /// The codes of a row, and the row that they stand for.
 type ThereAndBack = (Vec<f32>, Vec<f32>);
@@ -31,7 +31,27 @@ pub fn check(fresh: &mut Fresh, submission: &mut Submission) -> Verdict {
     }
     let (codes, zeros): ThereAndBack = submission.call("there_and_back", (vec![0f32, 0.],))?;
     expect(codes == [0., 0.], "the codes of a row of zeros", "[0, 0]", format!("{codes:?}"))?;
-    expect(zeros == [0., 0.], "a row of zeros, there and back", "[0, 0]", format!("{zeros:?}"))
+    expect(zeros == [0., 0.], "a row of zeros, there and back", "[0, 0]", format!("{zeros:?}"))?;
+    compare_weights(fresh, submission)
+}
+
+/// Compares with the starter, whose weights come back as 0.
+fn compare_weights(fresh: &mut Fresh, submission: &mut Submission) -> Verdict {
+    let row = fresh.numbers(256, 0.02);
+    let amax = row.iter().fold(0f32, |max, x| max.max(x.abs()));
+    let before: Vec<f32> = submission.call("by_starter", (row.clone(),))?;
+    let (_, own): ThereAndBack = submission.call("there_and_back", (row.clone(),))?;
+    let zeros = |back: &[f32]| row.iter().zip(back).filter(|(x, y)| **x != 0. && **y == 0.).count();
+    let error = |back: &[f32]| {
+        let largest = row.iter().zip(back).fold(0f32, |max, (x, y)| max.max((x - y).abs()));
+        (1000. * largest / amax).round() as usize
+    };
+    let counters = [
+        ("weights that come back as 0", zeros(&before), zeros(&own)),
+        ("largest error, thousandths of the largest weight", error(&before), error(&own)),
+    ];
+    compare(&format!("{} weights up to ±0.02", row.len()), "starter", &counters);
+    Ok(())
 }
 
 /// The nearest number of E4M3, ties to even; beyond 448, 448.
