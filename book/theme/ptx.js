@@ -20,6 +20,4 @@ hljs.registerLanguage("ptx", (hljs) => ({
         { className: "meta", begin: /\.[a-z]\w*/ },
     ],
 }));
-// In a chapter, `cuda` is as good a name as `cpp`.
-hljs.registerAliases(["cuda"], { languageName: "cpp" });
-document.querySelectorAll("code.language-ptx, code.language-cuda").forEach((block) => hljs.highlightBlock(block));
+document.querySelectorAll("code.language-ptx").forEach((block) => hljs.highlightBlock(block));
