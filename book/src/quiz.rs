@@ -1,9 +1,10 @@
 //! `{{quiz simulator/sectors}}`: a question of `book/quiz/simulator.toml`, whose answer is computed when the book is built.
 //!
-//! The simulator runs a kernel, or two recorded times are divided. The right option is the one that this answer fits, so a
-//! question cannot outlive a change of the kernel or of the record: the build fails.
+//! The simulator runs a kernel, two recorded times are divided, or a recorded counter is looked up. The right option is the
+//! one that this answer fits, so a question cannot outlive a change of the kernel or of the record: the build fails.
 
 mod answer;
+mod counters;
 #[cfg(test)]
 mod tests;
 

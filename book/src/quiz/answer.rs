@@ -1,5 +1,6 @@
 //! Computes the answer of a question.
 
+use super::counters::look_up;
 use crate::includes::text_of;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -43,6 +44,15 @@ pub enum Source {
         /// The name of the record.
         on: String,
     },
+    /// A word of a table of counters.
+    Counters {
+        /// The table, from the repository.
+        counters: String,
+        /// The name at the beginning of its row.
+        row: String,
+        /// The title above the word.
+        column: String,
+    },
 }
 
 fn microseconds() -> String {
@@ -82,12 +92,17 @@ pub struct Answer {
 }
 
 impl Source {
-    /// Runs the kernel, or looks up the times; files are named from `repository`.
+    /// Runs the kernel, or looks up the times or the counter; files are named from `repository`.
     pub fn answer(&self, repository: &Path, library: &mut Library) -> Result<Answer> {
         match self {
             Self::Simulated { sim, launch, want } => simulated(repository, sim, launch, want),
             Self::Ratio { ratio, on } => recorded(ratio, on, library),
             Self::Measured { measure, time, on } => figure(measure, time, on, library),
+            Self::Counters {
+                counters,
+                row,
+                column,
+            } => counter(repository, counters, row, column),
         }
     }
 }
@@ -163,6 +178,18 @@ fn figure(key: &str, unit: &str, on: &str, library: &mut Library) -> Result<Answ
     Ok(Answer {
         value: measure::recorded(&parsed, unit, on, library)?,
         origin: format!("Recorded on {place}."),
+    })
+}
+
+fn counter(repository: &Path, table: &str, row: &str, column: &str) -> Result<Answer> {
+    let text = text_of(&repository.join(table)).with_context(|| table.to_owned())?;
+    let found = look_up(&text, row, column).with_context(|| table.to_owned())?;
+    Ok(Answer {
+        value: found.value,
+        origin: format!(
+            "Nsight Compute read it: row *{row}* of `{table}` ({}).",
+            found.machine
+        ),
     })
 }
 
