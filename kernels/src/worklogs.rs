@@ -20,7 +20,7 @@ mod tests {
     use super::*;
     use crate::testing::kernels_folder;
 
-    /// A step is read in one sitting, with what it includes: nothing.
+    /// A step is read in one sitting, so it includes no other file.
     #[test]
     fn a_step_is_one_file_of_at_most_120_lines() -> std::io::Result<()> {
         let worklogs = [
