@@ -15,7 +15,8 @@
 //
 // The clusters wait for each other, so that all must run at once. A cluster that has begun keeps its SMs, and other kernels
 // end: they delay a pass, and do not block it. Two passes at once could each wait for room that the other has. So the host asks
-// the driver whether all clusters have room at once, and takes the pass on one stream of a GPU only.
+// the driver whether all clusters have room at once, and takes the pass on one stream of a GPU only. In a recorded pass, the next
+// launch may start before this one has ended, but not before all clusters have begun.
 //
 // k and v of a layer go to one of three buffers in turn, which hold NONE before. A block whose attention has all k of a layer
 // knows that all have read the layer before: it sets its part of that to NONE again, with a fence before it publishes the
