@@ -39,10 +39,10 @@ WAITS = (
     "barrier branch_resolving dispatch_stall drain lg_throttle long_scoreboard math_pipe_throttle membar "
     "mio_throttle no_instruction not_selected short_scoreboard sleeping tex_throttle wait"
 ).split()
-SHOWN = 3  # waits of a row
+SHOWN = 2  # waits of a row
 HEAD = """\
-step  time    DRAM  L1  FMA  tensor  warps    a warp waits, in cycles per instruction,
-      ms      %     %   %    %       active%  most for
+step  time    DRAM  L1  FMA  tensor  warps   a warp waits, in cycles per
+      ms      %     %   %    %       active  instruction, most for
 """
 
 
@@ -73,7 +73,7 @@ def row(step, of):
     longest = ", ".join(f"{wait} {of[wait]:.1f}" for wait in waits)
     return (
         f"{step:<6}{of['time'] / 1e6:<8.2f}{percent('DRAM'):<6}{percent('L1'):<4}{percent('FMA'):<5}{percent('tensor'):<8}"
-        f"{percent('warps'):<9}{longest}"
+        f"{percent('warps'):<8}{longest}"
     )
 
 

@@ -165,6 +165,13 @@ fn with_folder(folder: &Path) -> String {
     format!("{COMMAND} --exercises {}", quoted(Path::new(name)))
 }
 
+/// The order of each session: in the room, then the graded task at home, then what is optional.
+fn in_order(exercises: &[Exercise]) -> Vec<&Exercise> {
+    let mut all: Vec<&Exercise> = exercises.iter().collect();
+    all.sort_by_key(|e| (e.spec.session, e.spec.optional, e.spec.graded));
+    all
+}
+
 fn read_me(exercises: &[Exercise], folder: &Path, command: &str, hints: Hints) -> String {
     let hints = match hints {
         Hints::Shown => {
@@ -173,11 +180,13 @@ fn read_me(exercises: &[Exercise], folder: &Path, command: &str, hints: Hints) -
         Hints::Hidden => "This folder has no hints.",
     };
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    let exercises = in_order(exercises);
+    let first = exercises.first().map_or("", |first| first.number());
     let mut text = format!(
         "# Exercises\n\nCopy this folder, `{name}`, into the folder of the workbook, and run there:\n\n```sh\n{command} \
-         list\n{command} start\n{command} check\n```\n\nIf the folder is elsewhere or has another name, write its path after \
-         `--exercises`. The programs print `cargo ex`, which is short for `{COMMAND}`. `start` copies an exercise into the folder `my-exercises`. Edit only the lines between REGION and END, \
-         keep the names of the files, and hand in the folder `my-exercises`.\n\n{hints} This folder has no solutions.\n\n"
+         list\n{command} start {first}\n{command} check\n```\n\nIf the folder is elsewhere or has another name, write its path after \
+         `--exercises`. The programs print `cargo ex`, which is short for `{COMMAND}`. `start` with a number copies an exercise into the folder `my-exercises`. Edit only the lines between REGION and END, \
+         keep the names of the files, and hand in the folder `my-exercises`.\n\n{hints} This folder has no solutions.\n\nIn the order to do them in:\n\n"
     );
     for exercise in exercises {
         let (id, spec) = (&exercise.id, &exercise.spec);

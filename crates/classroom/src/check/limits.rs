@@ -26,7 +26,7 @@ pub fn check(
     if let Some((kernel, line)) = all.next() {
         let (_, place) = submission.place(line.line, line.source.as_ref());
         let what = format!(
-            "{}: expected loads, stores and barriers of a block, which are counted, found `{}`",
+            "{}: expected accesses and barriers that can be counted, found `{}`",
             kernel.entry, line.form
         );
         return Ok(Err(Failure::new(Part::Limit, place, what)));

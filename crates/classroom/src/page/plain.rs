@@ -3,8 +3,23 @@
 /// Formats Markdown for a terminal: replaces links by their text, removes comments and code fences.
 pub fn plain(markdown: &str) -> String {
     let is_shown = |line: &&str| !line.starts_with("```") && !line.starts_with("<!--");
-    let shown: String = markdown.split_inclusive('\n').filter(is_shown).collect();
+    let lines = markdown.split_inclusive('\n').filter(is_shown);
+    let shown: String = lines.map(without_comments).collect();
     without_links(&shown)
+}
+
+/// Removes the comments that begin and end in a line, and the blanks before them.
+fn without_comments(line: &str) -> String {
+    let mut text = String::new();
+    let mut rest = line;
+    while let Some((before, comment)) = rest.split_once("<!--") {
+        let Some((_, after)) = comment.split_once("-->") else {
+            break;
+        };
+        text += before.trim_end();
+        rest = after;
+    }
+    text + rest
 }
 
 /// Replaces links by their text, which may go on in the next line.
@@ -44,6 +59,12 @@ mod tests {
         );
         assert_eq!(plain("see [level\n5](../a.md)."), "see level\n5.");
         assert_eq!(plain("a [b\n\nc](d)"), "a [b\n\nc](d)");
+    }
+
+    #[test]
+    fn comments_in_a_line_are_left_out() {
+        let markdown = "1 MiB, <!-- a --> or 2, <!-- b -->\nand <!-- open";
+        assert_eq!(plain(markdown), "1 MiB, or 2,\nand <!-- open");
     }
 
     #[test]

@@ -207,8 +207,7 @@ hold:
     @%wait bra hold;\n";
     let failure = checked(exercise, &text.replace(other, wait));
     assert_eq!(failure.by, Part::Limit, "{}", failure.line);
-    let expected =
-        "expected loads, stores and barriers of a block, which are counted, found `atom.acq_rel.";
+    let expected = "expected accesses and barriers that can be counted, found `atom.acq_rel.";
     assert!(failure.line.contains(expected), "{}", failure.line);
 }
 

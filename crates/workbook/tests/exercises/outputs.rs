@@ -70,9 +70,10 @@ fn is_recorded(exercise: &Exercise, name: &str, output: &str) {
     );
 }
 
-/// An output with the alias that the repository has, without lines that vary, and cut to its first lines.
+/// An output with the alias and the paths that the repository has, without lines that vary, and cut to its first lines.
 fn shown(output: &str, language: Language) -> String {
     let output = output.replace(COMMAND, ALIAS);
+    let output = output.replace("my-exercises\\", "my-exercises/"); // on Windows
     let mut lines: Vec<&str> = output.lines().collect();
     for line in &mut lines {
         if varies(line, language) {
