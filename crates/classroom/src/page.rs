@@ -9,7 +9,7 @@ mod tables;
 use std::path::Path;
 
 pub use checked::checked;
-pub use outputs::{LEFT_OUT, SEED, SOLUTION_OUTPUT, STARTER_OUTPUT, offer_of_hint};
+pub use outputs::{LEFT_OUT, MOST_LINES, SEED, SOLUTION_OUTPUT, STARTER_OUTPUT, offer_of_hint};
 pub use plain::{plain, without_links};
 pub use tables::{Minutes, session, table};
 

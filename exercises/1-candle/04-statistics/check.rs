@@ -23,7 +23,7 @@ pub fn check(fresh: &mut Fresh, submission: &mut Submission) -> Verdict {
 /// Times of runs that take 9 to 11, but for those that warm up and an outlier.
 fn clock(fresh: &mut Fresh, warmup: usize, samples: usize) -> Vec<f64> {
     let mut times: Vec<f64> = fresh.numbers(warmup + samples, 1.).iter().map(|&x| 10. + f64::from(x)).collect();
-    // The first runs are not like the others: they compile and allocate, or nobody waits for their end.
+    // The first runs are not like the others: they compile and allocate, or the clock stops before they end.
     let odd_ones = [500., 0.001].into_iter().cycle();
     times.iter_mut().take(warmup).zip(odd_ones).for_each(|(time, odd)| *time = odd);
     if samples > 10 {

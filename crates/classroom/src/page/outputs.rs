@@ -1,8 +1,7 @@
 //! The section of a page about the output of `check`: for the starter, and, folded, for the solution.
 //!
-//! Both outputs are recorded in the exercise's folder. To make them, a check needs rustc or NVRTC, which a machine that
-//! builds the book may lack, and all checks together take minutes. A test of the command compares the records with what
-//! the command prints.
+//! Both outputs are recorded in the exercise's folder, because a check needs rustc or NVRTC, and all checks together take
+//! minutes. `crates/workbook/tests/exercises/outputs.rs` runs each check and compares what it prints.
 
 use super::{ALIAS, Solutions, folded};
 use crate::exercise::Exercise;
@@ -18,6 +17,9 @@ pub const SOLUTION_OUTPUT: &str = "solution.txt";
 
 /// The line that stands for lines that a record leaves out.
 pub const LEFT_OUT: &str = "…";
+
+/// Maximum lines of a record.
+pub const MOST_LINES: usize = 20;
 
 /// Maximum bytes of a record.
 const LARGEST: u64 = 1 << 16;

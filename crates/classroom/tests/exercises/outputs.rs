@@ -1,14 +1,12 @@
-//! Each page shows what `check` prints for the starter and for the solution, without anything that differs between
-//! machines. Tests of the command compare the records with what it prints.
+//! Each page shows an output of `check` for the starter and one for the solution, without anything that differs between
+//! machines. That they are what `check` prints is tested in `crates/workbook/tests/exercises/outputs.rs`.
 
 use classroom::Exercise;
-use classroom::page::{SEED, Solutions, page};
+use classroom::page::{MOST_LINES, SEED, Solutions, page};
 
 use crate::desk::{all, repository};
 
 const HEADING: &str = "\n## Output of the check\n";
-/// Maximum lines of an output.
-const LINES: usize = 20;
 /// Units of a time.
 const UNITS: [&str; 6] = ["ns", "µs", "us", "ms", "s", "min"];
 
@@ -40,7 +38,7 @@ fn a_page_shows_the_output_before_and_after() {
         assert_eq!(solution.lines().next(), Some(&*passed));
         assert!(!solution.contains("not solved yet"), "{id}: {solution}");
         for output in [starter, solution] {
-            assert!(output.lines().count() <= LINES, "{id}: {output}");
+            assert!(output.lines().count() <= MOST_LINES, "{id}: {output}");
         }
     }
 }

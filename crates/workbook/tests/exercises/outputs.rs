@@ -4,14 +4,13 @@
 
 use std::fs;
 
-use classroom::page::{ALIAS, COMMAND, LEFT_OUT, SEED, SOLUTION_OUTPUT, STARTER_OUTPUT};
+use classroom::page::{
+    ALIAS, COMMAND, LEFT_OUT, MOST_LINES, SEED, SOLUTION_OUTPUT, STARTER_OUTPUT,
+};
 use classroom::{Exercise, Language};
 
 use crate::nvrtc;
 use crate::run::{Folder, exercises};
-
-/// Maximum lines of an output on a page.
-const LINES: usize = 20;
 
 #[test]
 fn pages_in_ptx_show_what_is_printed() {
@@ -81,8 +80,8 @@ fn shown(output: &str, language: Language) -> String {
         }
     }
     lines.dedup_by(|line, before| *line == LEFT_OUT && *before == LEFT_OUT);
-    if lines.len() > LINES {
-        lines.truncate(LINES - 1);
+    if lines.len() > MOST_LINES {
+        lines.truncate(MOST_LINES - 1);
         if lines.last() != Some(&LEFT_OUT) {
             lines.push(LEFT_OUT);
         }
@@ -141,8 +140,8 @@ fn lines_that_vary_are_left_out() {
 fn a_long_output_keeps_its_first_lines() {
     let lines = |count: usize| "x\n".repeat(count);
     let cut = |count| shown(&lines(count), Language::Ptx);
-    assert_eq!(cut(LINES), lines(LINES));
-    assert_eq!(cut(LINES + 1), lines(LINES - 1) + "…\n");
+    assert_eq!(cut(MOST_LINES), lines(MOST_LINES));
+    assert_eq!(cut(MOST_LINES + 1), lines(MOST_LINES - 1) + "…\n");
 }
 
 #[test]
