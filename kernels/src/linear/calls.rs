@@ -21,7 +21,14 @@ const SHAPES: [[usize; 3]; 6] = [
 const FEW: [[usize; 3]; 3] = [[1, 65, 96], [1, 64, 520], [4, 33, 1032]];
 
 /// N, K of one row, for level 5's kernels with a whole row of w in flight: one for each.
-const IN_FLIGHT: [[usize; 2]; 5] = [[65, 512], [33, 760], [34, 1536], [9, 2048], [5, 8192]];
+const IN_FLIGHT: [[usize; 2]; 6] = [
+    [65, 512],
+    [33, 760],
+    [34, 1536],
+    [9, 2048],
+    [11, 2056],
+    [5, 8192],
+];
 
 /// N, K of one row with its norm: one for each length of rows that `norm_gemv.cu` has kernels for.
 const ROWS: [[usize; 2]; 3] = [[65, 512], [33, 760], [34, 1536]];

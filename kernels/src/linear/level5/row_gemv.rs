@@ -12,35 +12,71 @@ static MODULE: Module = module!("linear/level5/row_gemv", sm_75, sm_90);
 /// Lanes of a warp: `WARP` of `row_gemv.cu`.
 const WARP: usize = 32;
 
-/// A kernel of `row_gemv.cu`: chunks of 16 bytes per lane, CHUNKS, and warps that share a row, SHARING.
+/// A kernel of `row_gemv.cu`.
 #[derive(Debug, Clone, Copy)]
 struct Variant {
-    chunks: usize,
-    sharing: usize,
     entry: &'static str,
+    /// Chunks of 16 bytes per lane: CHUNKS.
+    chunks: usize,
+    /// How a block divides its rows.
+    rows: Rows,
 }
 
+#[derive(Debug, Clone, Copy)]
+enum Rows {
+    /// Each of [`WARPS`] warps has one.
+    OfWarps,
+    /// SHARING warps share R at a time, and BLOCKS blocks fit on an SM: a `LONG_ROW_GEMV`.
+    Shared {
+        sharing: usize,
+        at_a_time: usize,
+        blocks: usize,
+    },
+}
+
+/// Warps of a block of which each has a row: `WARPS` of `row_gemv.cu`.
+const WARPS: usize = 4;
+
 const F32: [Variant; 5] = [
-    row(4, 1, "linear_f32_level5_row_chunks4"),
-    row(6, 1, "linear_f32_level5_row_chunks6"),
-    row(12, 1, "linear_f32_level5_row_chunks12"),
-    row(4, 4, "linear_f32_level5_row_chunks4_by4"),
-    row(8, 8, "linear_f32_level5_row_chunks8_by8"),
+    row("linear_f32_level5_row_chunks4", 4),
+    row("linear_f32_level5_row_chunks6", 6),
+    row("linear_f32_level5_row_chunks12", 12),
+    long_row("linear_f32_level5_row_chunks4_by4", 4, 4, 2, 6),
+    long_row("linear_f32_level5_row_chunks4_by16", 4, 16, 1, 2),
 ];
 
-const BF16: [Variant; 5] = [
-    row(2, 1, "linear_bf16_level5_row_chunks2"),
-    row(3, 1, "linear_bf16_level5_row_chunks3"),
-    row(6, 1, "linear_bf16_level5_row_chunks6"),
-    row(2, 4, "linear_bf16_level5_row_chunks2_by4"),
-    row(4, 8, "linear_bf16_level5_row_chunks4_by8"),
+const BF16: [Variant; 6] = [
+    row("linear_bf16_level5_row_chunks2", 2),
+    row("linear_bf16_level5_row_chunks3", 3),
+    row("linear_bf16_level5_row_chunks6", 6),
+    row("linear_bf16_level5_row_chunks8", 8),
+    long_row("linear_bf16_level5_row_chunks4_by4", 4, 4, 3, 4),
+    long_row("linear_bf16_level5_row_chunks4_by8", 4, 8, 3, 2),
 ];
 
-const fn row(chunks: usize, sharing: usize, entry: &'static str) -> Variant {
+const fn row(entry: &'static str, chunks: usize) -> Variant {
     Variant {
-        chunks,
-        sharing,
         entry,
+        chunks,
+        rows: Rows::OfWarps,
+    }
+}
+
+const fn long_row(
+    entry: &'static str,
+    chunks: usize,
+    sharing: usize,
+    at_a_time: usize,
+    blocks: usize,
+) -> Variant {
+    Variant {
+        entry,
+        chunks,
+        rows: Rows::Shared {
+            sharing,
+            at_a_time,
+            blocks,
+        },
     }
 }
 
@@ -56,18 +92,34 @@ impl Variant {
         if bytes == 0 || !bytes.is_multiple_of(16) {
             return None;
         }
-        let fits = |kernel: &&Self| bytes <= kernel.chunks * kernel.sharing * WARP * 16;
+        let fits = |kernel: &&Self| bytes <= kernel.chunks * kernel.sharing() * WARP * 16;
         kernels.iter().find(fits).copied()
     }
 
-    /// Warps of a block: `WARPS` of `row_gemv.cu`.
-    fn warps(self) -> usize {
-        self.sharing.max(4)
+    /// Warps that share a row.
+    fn sharing(self) -> usize {
+        match self.rows {
+            Rows::OfWarps => 1,
+            Rows::Shared { sharing, .. } => sharing,
+        }
     }
 
-    /// Rows of w of a block.
-    fn rows(self) -> usize {
-        self.warps() / self.sharing
+    /// Warps of a block.
+    fn warps(self) -> usize {
+        match self.rows {
+            Rows::OfWarps => WARPS,
+            Rows::Shared { sharing, .. } => sharing,
+        }
+    }
+
+    /// Blocks for `n` rows of w on a GPU with `sms` SMs.
+    fn grid(self, n: usize, sms: usize) -> usize {
+        match self.rows {
+            Rows::OfWarps => n.div_ceil(WARPS),
+            Rows::Shared {
+                at_a_time, blocks, ..
+            } => n.div_ceil(at_a_time).min(sms * blocks),
+        }
     }
 }
 
@@ -90,8 +142,9 @@ pub(super) fn launch(gemm: &Gemm) -> Result<Tensor> {
     };
     let [x, w] = [gemm.x, gemm.w].map(aligned);
     let (x, w) = (x?, w?);
+    let sms = Facts::of(x.device())?.units;
     let launch = Launch::new(&MODULE, kernel.entry)
-        .grid(shape.n.div_ceil(kernel.rows()), 1, 1)
+        .grid(kernel.grid(shape.n, sms), 1, 1)
         .block(kernel.warps() * WARP, 1, 1)
         .programmatic();
     Gemm {
@@ -110,14 +163,23 @@ mod tests {
     #[test]
     fn chunks_and_threads_are_those_of_the_kernel() {
         let cu = include_str!("row_gemv.cu");
-        for (dtype, kernels) in [("float", F32), ("bf16", BF16)] {
-            for kernel in kernels {
+        for (dtype, kernels) in [("float", &F32[..]), ("bf16", &BF16[..])] {
+            for &kernel in kernels {
                 let Variant {
-                    chunks,
-                    sharing,
                     entry,
+                    chunks,
+                    rows,
                 } = kernel;
-                let line = format!("ROW_GEMV({entry}, {dtype}, {chunks}, {sharing})");
+                let line = match rows {
+                    Rows::OfWarps => format!("\nROW_GEMV({entry}, {dtype}, {chunks})"),
+                    Rows::Shared {
+                        sharing,
+                        at_a_time,
+                        blocks,
+                    } => format!(
+                        "LONG_ROW_GEMV({entry}, {dtype}, {chunks}, {sharing}, {at_a_time}, {blocks})"
+                    ),
+                };
                 assert!(cu.contains(&line), "{line}");
                 for text in MODULE.texts() {
                     let threads = directive(text, entry, ".maxntid");
@@ -134,9 +196,10 @@ mod tests {
             (DType::F32, 512, "linear_f32_level5_row_chunks4"),
             (DType::F32, 516, "linear_f32_level5_row_chunks6"),
             (DType::F32, 1540, "linear_f32_level5_row_chunks4_by4"),
-            (DType::F32, 8192, "linear_f32_level5_row_chunks8_by8"),
+            (DType::F32, 8192, "linear_f32_level5_row_chunks4_by16"),
             (DType::BF16, 1536, "linear_bf16_level5_row_chunks6"),
-            (DType::BF16, 2048, "linear_bf16_level5_row_chunks2_by4"),
+            (DType::BF16, 2048, "linear_bf16_level5_row_chunks8"),
+            (DType::BF16, 2056, "linear_bf16_level5_row_chunks4_by4"),
             (DType::BF16, 8192, "linear_bf16_level5_row_chunks4_by8"),
         ] {
             assert_eq!(entry(dtype, k), Some(expected), "{dtype:?} {k}");
@@ -150,6 +213,19 @@ mod tests {
             (DType::U32, 8),
         ] {
             assert_eq!(entry(dtype, k), None, "{dtype:?} {k}");
+        }
+    }
+
+    #[test]
+    fn long_rows_have_no_more_blocks_than_the_gpu_holds() {
+        let grid = |dtype, k, n| Variant::of(dtype, k).map(|kernel| kernel.grid(n, 132));
+        for (k, n, expected) in [
+            (2048, 2048, 512),
+            (8192, 2048, 264),
+            (8192, 5, 2),
+            (8192, 1, 1),
+        ] {
+            assert_eq!(grid(DType::BF16, k, n), Some(expected), "{k} {n}");
         }
     }
 }

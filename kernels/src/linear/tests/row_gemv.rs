@@ -12,7 +12,7 @@ use crate::output::poisoned;
 use crate::testing::{assert_close, behind, devices, rng, tolerance, uniform};
 
 /// Rows of one chunk, of some lanes' chunks, and of all chunks of each kernel; columns that fill no block, and many.
-const SHAPES: [(usize, usize); 12] = [
+const SHAPES: [(usize, usize); 14] = [
     (1, 8),
     (7, 264),
     (64, 512),
@@ -21,7 +21,9 @@ const SHAPES: [(usize, usize); 12] = [
     (129, 1000),
     (50, 1536),
     (5, 2048),
+    (7, 2056),
     (6, 4096),
+    (4, 4104),
     (2, 8000),
     (3, 8192),
     (1000, 520),
@@ -39,6 +41,24 @@ fn a_row_in_flight_equals_the_oracle() -> Result<()> {
                 for shifted in [false, true] {
                     compare(&mut rng, (n, k, shifted), dtype, &device)?;
                 }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// More rows than an H200's blocks have at a time, for each kernel whose blocks go from row to row; the last turn has not all
+/// rows.
+#[test]
+fn blocks_that_go_from_row_to_row_equal_the_oracle() -> Result<()> {
+    let mut rng = rng();
+    for device in devices().filter(|device| !on_cpu(device)) {
+        for (dtype, shapes) in [
+            (DType::F32, [(1590, 1544), (270, 2056)]),
+            (DType::BF16, [(1590, 2056), (795, 4104)]),
+        ] {
+            for (n, k) in shapes {
+                compare(&mut rng, (n, k, false), dtype, &device)?;
             }
         }
     }
