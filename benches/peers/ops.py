@@ -57,6 +57,7 @@ COMPILED = {  # what PyTorch's compiler may make kernels of its own for, of seve
     "layer_norm": lambda x, w, b: (layer_norm, x, w, b),
     "causal_attention_prefill": lambda **operands: (causal_prefill, *causal(**operands)),
     "causal_attention_decode": lambda **operands: (causal_decode, *causal(**operands)),
+    "rope": lambda **operands: (rotate_append, *causal(**operands)),
     "edge_attention": lambda **operands: (edge_attention_residual, *edges(**operands)),
     "segment_mean": lambda x, segment: (segment_mean, x, segment, segment.bincount()[:, None]),
     "patch_embed": lambda pixels, w, b, **places: (patch_embed, pixels, w.flatten(1), b, *first_and_others(**places)),
@@ -120,6 +121,13 @@ def causal_decode(q, k, v, k_cache, v_cache, cos, sin, position):
     # The query heads that share a key head are rows of one product.
     q = q.reshape(*k.shape[:2], -1, q.shape[-1])
     return decode_attention(q, k_cache, v_cache)
+
+
+def rotate_append(q, k, v, k_cache, v_cache, cos, sin, positions):
+    q, k = (rotate(x, cos, sin) for x in (q, k))
+    k_cache.index_copy_(2, positions, k.transpose(1, 2))
+    v_cache.index_copy_(2, positions, v.transpose(1, 2))
+    return q
 
 
 def edges(q, k, v, skip, residual, edge_attr, w, source, target):

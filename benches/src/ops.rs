@@ -8,6 +8,7 @@ mod gathers;
 mod limits;
 mod norms;
 mod products;
+mod ropes;
 mod rows;
 mod ternary;
 
@@ -301,6 +302,7 @@ pub fn ops() -> impl Iterator<Item = Op> {
         products::OPS,
         norms::OPS,
         attentions::OPS,
+        ropes::OPS,
         gathers::OPS,
         rows::OPS,
         ternary::OPS,
@@ -314,6 +316,7 @@ pub fn all(bench: &mut impl Bench) -> Result<()> {
     products::all(bench)?;
     norms::all(bench)?;
     attentions::all(bench)?;
+    ropes::all(bench)?;
     gathers::all(bench)?;
     rows::all(bench)?;
     ternary::all(bench)

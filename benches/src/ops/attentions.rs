@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::gnn::{LARGE, power_law_edges, regular};
-use candle_core::{Result, Tensor};
+use candle_core::{Result, Tensor, bail};
 use kernels::cost::Cost;
 use kernels::edge_attention::Size;
 use levels::Level;
@@ -31,16 +31,16 @@ struct Causal {
 }
 
 /// Inputs of all levels.
-struct Inputs {
-    rope: Rope,
-    shape: CacheShape,
-    past: [Tensor; 3], // q, k, v (B, P, H, D)
-    new: [Tensor; 3],  // q, k, v (B, T, H, D)
-    tokens: usize,     // T
+pub(super) struct Inputs {
+    pub rope: Rope,
+    pub shape: CacheShape,
+    pub past: [Tensor; 3], // q, k, v (B, P, H, D)
+    pub new: [Tensor; 3],  // q, k, v (B, T, H, D)
+    tokens: usize,         // T
 }
 
 impl Inputs {
-    fn new(
+    pub fn new(
         bench: &impl Bench,
         batch: usize,
         heads: Heads,
@@ -75,8 +75,16 @@ impl Inputs {
     }
 
     /// P: what is in the cache before.
-    fn past(&self) -> usize {
+    pub fn past(&self) -> usize {
         self.shape.capacity - self.tokens
+    }
+
+    /// An empty cache of a level, for one layer.
+    pub fn cache(&self, level: &Level) -> Result<KvCache> {
+        match level.new_caches(&self.shape)?.pop() {
+            Some(cache) => Ok(cache),
+            None => bail!("causal attention: expected a cache a layer, found none"),
+        }
     }
 
     /// The rotation and the attention; keys and values into the cache, and the angles out of their table.
@@ -96,15 +104,10 @@ impl Inputs {
 impl Causal {
     /// With the P tokens in the cache.
     fn new(level: Level, inputs: &Arc<Inputs>) -> Result<Self> {
-        let mut caches = level.new_caches(&inputs.shape)?;
-        let Some(cache) = caches.pop() else {
-            candle_core::bail!("causal attention: expected a cache a layer, found none")
-        };
-        let inputs = inputs.clone();
         let mut new = Self {
+            cache: inputs.cache(&level)?,
+            inputs: inputs.clone(),
             level,
-            inputs,
-            cache,
         };
         if new.inputs.past() > 0 {
             new.attend(true)?;
@@ -139,7 +142,7 @@ impl Timed for Causal {
 }
 
 /// `lm.readme` and `lm.smollm-135m`, whose query heads share key heads.
-fn heads() -> [Heads; 2] {
+pub(super) fn heads() -> [Heads; 2] {
     let grouped = Heads {
         num_heads: 9,
         num_kv_heads: 3,
@@ -167,7 +170,7 @@ fn causal_prefill(bench: &mut impl Bench) -> Result<()> {
             work: Work::Flops(inputs.cost().flops as usize),
             cost: inputs.cost(),
         };
-        run(bench, case, inputs)?;
+        at_all_levels(bench, case, inputs, Causal::new)?;
     }
     Ok(())
 }
@@ -186,12 +189,18 @@ fn causal_decode(bench: &mut impl Bench) -> Result<()> {
             work: Work::Bytes(2 * (past + 1) * h_kv * d * bench.dtype().size_in_bytes()),
             cost: inputs.cost(),
         };
-        run(bench, case, inputs)?;
+        at_all_levels(bench, case, inputs, Causal::new)?;
     }
     Ok(())
 }
 
-fn run(bench: &mut impl Bench, case: Case, inputs: Inputs) -> Result<()> {
+/// Times what `setup` makes of `inputs` at each level.
+pub(super) fn at_all_levels<T: Timed>(
+    bench: &mut impl Bench,
+    case: Case,
+    inputs: Inputs,
+    setup: impl Fn(Level, &Arc<Inputs>) -> Result<T>,
+) -> Result<()> {
     let (positions, inputs) = (inputs.shape.capacity, Arc::new(inputs));
     let table = |angles: &Tensor| angles.narrow(0, 0, positions);
     let (cos, sin) = (table(&inputs.rope.cos)?, table(&inputs.rope.sin)?);
@@ -200,7 +209,7 @@ fn run(bench: &mut impl Bench, case: Case, inputs: Inputs) -> Result<()> {
     if past_k.elem_count() > 0 {
         operands.extend([("past_k", past_k), ("past_v", past_v)]);
     }
-    bench.method(case, &operands, |level| Causal::new(level, &inputs))
+    bench.method(case, &operands, |level| setup(level, &inputs))
 }
 
 /// B images of T patches: `vit.s16`, and small images; on a GPU 32 of the former, too.
