@@ -176,8 +176,11 @@ impl<R: DeserializeOwned + Figures + Timed> Shelf<R> {
         })
     }
 
-    /// The names of all records, those of GPUs first.
+    /// The names of all records, those of GPUs first; none where nothing of this kind was recorded.
     pub fn names(&mut self) -> Result<Vec<String>> {
+        if !self.folder.exists() {
+            return Ok(vec![]);
+        }
         let mut names = vec![];
         for path in files_below(&self.folder, &["json"])? {
             let name = path.file_stem().unwrap_or_default().to_string_lossy();
@@ -188,10 +191,24 @@ impl<R: DeserializeOwned + Figures + Timed> Shelf<R> {
         Ok(names.into_iter().map(|(_, name)| name).collect())
     }
 
+    /// The file of the record with the name `on`.
+    fn file(&self, on: &str) -> PathBuf {
+        self.folder.join(format!("{on}.json"))
+    }
+
+    /// The record with the name `on`, if there is one.
+    pub fn recorded(&mut self, on: &str) -> Result<Option<&Recorded<R>>> {
+        if self.file(on).exists() {
+            Ok(Some(self.on(on)?.recorded))
+        } else {
+            Ok(None)
+        }
+    }
+
     /// Results recorded under the name `on` (`cpu` is `cpu.json`).
     pub fn on(&mut self, on: &str) -> Result<Beside<'_, R>> {
         if !self.loaded.contains_key(on) {
-            let results = Recorded::load(&self.folder.join(format!("{on}.json")))?;
+            let results = Recorded::load(&self.file(on))?;
             self.loaded.insert(on.to_string(), results);
         }
         let recorded = &self.loaded[on];

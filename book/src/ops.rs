@@ -76,7 +76,7 @@ fn columns<'r>(rows: &[&'r OpRow]) -> Vec<&'r str> {
 }
 
 /// Below a table that has a mark.
-const ONE_BY_ONE: &str = "* Launched one by one, the others in a CUDA graph";
+pub const ONE_BY_ONE: &str = "* Launched one by one, the others in a CUDA graph";
 
 /// A level's time, by `us`, on the shape of `cases`.
 fn cell(cases: &[&OpRow], level: &str, us: &dyn Fn(&OpRow) -> Option<f64>) -> Option<String> {

@@ -1,7 +1,8 @@
 //! The reference: one page per op, made of the op's folder in `kernels/src` and of the recorded runs.
 //!
 //! - `{{op rms_norm}}` becomes the op's contract, its files and its times. Further words name the recorded ops that belong
-//!   to the folder, where there are several: `{{op linear linear linear_residual}}`.
+//!   to the folder, where there are several: `{{op linear linear linear_residual}}`. The times of a pass of level 5, such as
+//!   `{{op decoder_pass}}`, are those of models with it and without it, from the recorded ablations.
 //! - `{{reference}}` becomes the index: one row per page.
 //!
 //! `reference.toml` next to `book.toml` holds what no program can derive: remarks on ops, and why a level is slower than the
@@ -14,6 +15,7 @@ mod findings;
 mod heat;
 mod index;
 mod page;
+mod pass;
 mod remarks;
 mod slower;
 mod sources;

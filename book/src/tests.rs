@@ -380,6 +380,11 @@ fn the_book_builds_and_has_no_findings() {
     let page = |name: &str| fs::read_to_string(pages.path().join(name)).unwrap();
     assert!(page("level3.html").contains("href=\"exercises/transpose.html\""));
     assert!(page("exercises/transpose.html").contains("href=\"../level3.html\""));
+    for pass in ["decoder_pass", "encoder_pass", "graph_pass"] {
+        let times = page(&format!("reference/{pass}.html"));
+        let is_shown = times.contains("<svg") && times.contains(">with the pass</th>");
+        assert!(is_shown, "{pass}: expected a chart and a table");
+    }
     let found = check::findings(root, pages.path()).unwrap();
     assert!(found.is_empty(), "{}", found.join("\n"));
 }

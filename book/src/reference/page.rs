@@ -3,6 +3,7 @@
 use super::contract::contract;
 use super::files::{files, list};
 use super::heat::heat;
+use super::pass;
 use super::remarks::Remarks;
 use super::slower::{Record, Slower, slower};
 use super::table::{cases, table};
@@ -11,7 +12,7 @@ use crate::library::Library;
 use crate::markdown;
 use crate::table::machine;
 use anyhow::{Result, bail};
-use results::OpResults;
+use results::{Machine, OpResults};
 
 /// Text that replaces `{{op …}}`: the op's contract, its times on each recorded machine, and its files.
 pub fn page(reference: &Reference, subject: &Subject, library: &mut Library) -> Result<String> {
@@ -26,8 +27,12 @@ pub fn page(reference: &Reference, subject: &Subject, library: &mut Library) -> 
 fn times(subject: &Subject, library: &mut Library, remarks: &Remarks) -> Result<String> {
     let mut text = String::new();
     let mut shown = vec![];
+    let mut older = vec![];
     for on in library.ops.names()? {
         let recorded = library.ops.on(&on)?.recorded;
+        if lacks(recorded, subject, remarks) {
+            older.push(recorded.machine.clone());
+        }
         let is_recorded = |op: &&String| !cases(recorded, op).is_empty();
         let ops: Vec<&String> = subject.ops.iter().filter(is_recorded).collect();
         let several = ops.len() > 1;
@@ -52,11 +57,36 @@ fn times(subject: &Subject, library: &mut Library, remarks: &Remarks) -> Result<
         if !subject.is_default(op) {
             bail!("expected recorded rows of `{op}`, found none");
         }
-        let about = remarks.about(op).next();
-        let about = about.unwrap_or("No recorded run times this op alone.");
-        text += &format!("## Times\n\n{about}\n");
+        let pass = pass::times(op, library, remarks)?;
+        if pass.is_empty() {
+            let about = remarks.about(op).next();
+            let about = about.unwrap_or("No recorded run times this op alone.");
+            text += &format!("## Times\n\n{about}\n");
+        }
+        text += &pass;
     }
-    Ok(text)
+    Ok(text + &without_a_row(&older))
+}
+
+/// Whether a record is from before `workbook ops` timed an op of the page.
+fn lacks(recorded: &OpResults, subject: &Subject, remarks: &Remarks) -> bool {
+    let is_missing = |op: &String| remarks.is_timed(op) && cases(recorded, op).is_empty();
+    subject.ops.iter().any(is_missing)
+}
+
+/// A line that names records from before `workbook ops` timed the op.
+fn without_a_row(older: &[Machine]) -> String {
+    if older.is_empty() {
+        return String::new();
+    }
+    let record = |Machine {
+                      name, commit, date, ..
+                  }: &Machine| format!("{name}, commit {commit}, {date}");
+    let records: Vec<String> = older.iter().map(record).collect();
+    format!(
+        "\nNo times of this op in records that are older than its row in `workbook ops`: {}.\n",
+        records.join("; ")
+    )
 }
 
 /// The heading of a machine, and how to read what is below it.

@@ -23,6 +23,9 @@ pub struct Remarks {
 struct About {
     op: String,
     text: String,
+    /// Whether `workbook ops` times the op now, so that a record without it is older than its row.
+    #[serde(default)]
+    timed: bool,
 }
 
 /// Why a level is slower than the one below.
@@ -88,6 +91,11 @@ impl Remarks {
     pub fn about(&self, op: &str) -> impl Iterator<Item = &str> {
         let about = self.about.iter().filter(move |about| about.op == op);
         about.map(|about| &*about.text)
+    }
+
+    /// Whether `workbook ops` times an op that a record may lack.
+    pub fn is_timed(&self, op: &str) -> bool {
+        self.about.iter().any(|about| about.op == op && about.timed)
     }
 
     /// The cases as a list below each reason, and at the end those without one.

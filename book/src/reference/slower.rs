@@ -5,7 +5,7 @@ use super::table::{Case, cases, levels, name, number};
 use results::{OpClock, OpResults, OpRow};
 
 /// Two times that differ by less than this factor are equal.
-const NOTABLE: f64 = 1.03;
+pub const NOTABLE: f64 = 1.03;
 
 /// A recorded run and the name of its file.
 #[derive(Clone, Copy)]
@@ -69,17 +69,22 @@ impl Slower<'_> {
             dtype,
             ..
         } = self.row;
-        let ratio = match self.ratio {
-            small if small < 1.095 => format!("{small:.2}"),
-            middle if middle < 9.95 => format!("{middle:.1}"),
-            large => format!("{large:.0}"),
-        };
         format!(
-            "{} takes {ratio} times as long as {} at {} in {dtype}.",
+            "{} takes {} times as long as {} at {} in {dtype}.",
             name(level).replacen('l', "L", 1),
+            times_as_long(self.ratio),
             name(self.below),
             escape::shape(shape)
         )
+    }
+}
+
+/// `1.04`, `2.3` or `12`
+pub fn times_as_long(ratio: f64) -> String {
+    match ratio {
+        small if small < 1.095 => format!("{small:.2}"),
+        middle if middle < 9.95 => format!("{middle:.1}"),
+        large => format!("{large:.0}"),
     }
 }
 

@@ -166,6 +166,22 @@ mod tests {
         Ok(names.cases)
     }
 
+    /// The reference says of these ops that a record without them is older.
+    #[test]
+    fn ops_that_the_reference_calls_timed_are_timed() -> Result<()> {
+        let text = std::fs::read_to_string(root()?.join("book/reference.toml"))?;
+        let remarks: toml::Table = toml::from_str(&text)?;
+        let about = remarks["about"].as_array().expect("a list of remarks");
+        let is_timed = |remark: &&toml::Value| remark.get("timed").is_some();
+        let timed: Vec<&toml::Value> = about.iter().filter(is_timed).collect();
+        assert!(!timed.is_empty());
+        for remark in timed {
+            let name = remark["op"].as_str().expect("a name");
+            assert!(ops::ops().any(|op| op.name == name), "{name}");
+        }
+        Ok(())
+    }
+
     #[test]
     fn no_case_is_timed_twice() -> Result<()> {
         let mut timed = timed()?;
