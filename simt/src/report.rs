@@ -87,6 +87,9 @@ pub struct Finding {
     pub what: String,
     /// Number of occurrences, over all threads.
     pub count: u64,
+    /// Whether it is a race of two instructions of one warp. A reader looks for a race of two warps first.
+    #[serde(skip)]
+    pub within_warp: bool,
 }
 
 impl fmt::Display for Finding {

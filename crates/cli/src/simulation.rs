@@ -123,6 +123,7 @@ mod tests {
                 thread,
                 what: "4 bytes behind y".into(),
                 count: 2,
+                within_warp: false,
             }],
             ..Report::default()
         }

@@ -14,30 +14,21 @@ use super::race::Stamp;
 use super::warp::{Fragment, State};
 
 /// Findings of a launch that is still running, by instruction and class.
-pub type Findings = BTreeMap<(u32, Class), Found>;
+pub type Findings = BTreeMap<(u32, Class), Finding>;
 
-/// A finding of such a launch.
-pub struct Found {
-    pub finding: Finding,
-    /// Whether it is a race within a warp, whose place one of two warps takes.
-    pub may_be_replaced: bool,
-}
-
-impl Found {
-    /// Adds a finding to others, or counts it with the one of its class and instruction.
-    pub fn join(self, at: (u32, Class), all: &mut Findings) {
-        match all.entry(at) {
-            Entry::Vacant(vacant) => {
-                vacant.insert(self);
+/// Adds the finding of an instruction to others, or counts it with the one of its class.
+pub fn join(pc: u32, finding: Finding, all: &mut Findings) {
+    match all.entry((pc, finding.class)) {
+        Entry::Vacant(vacant) => {
+            vacant.insert(finding);
+        }
+        Entry::Occupied(known) => {
+            let known = known.into_mut();
+            let count = known.count + finding.count;
+            if known.within_warp && !finding.within_warp {
+                *known = finding;
             }
-            Entry::Occupied(known) => {
-                let known = known.into_mut();
-                let count = known.finding.count + self.finding.count;
-                if known.may_be_replaced && !self.may_be_replaced {
-                    *known = self;
-                }
-                known.finding.count = count;
-            }
+            known.count = count;
         }
     }
 }
@@ -87,16 +78,16 @@ impl Block<'_> {
         self.find_by(class, thread, pc, what);
     }
 
-    /// Two unordered accesses, the later one at `pc`; `may_be_replaced` as in [`Found`].
+    /// Two unordered accesses, the later one at `pc`; `within_warp` as in [`Finding`].
     pub fn find_race(
         &mut self,
         (w, lane): (usize, usize),
         pc: u32,
-        may_be_replaced: bool,
+        within_warp: bool,
         what: impl FnOnce() -> String,
     ) {
         let thread = self.thread(w, lane);
-        self.keep(Class::Race, thread, (pc, may_be_replaced), what);
+        self.keep(Class::Race, thread, (pc, within_warp), what);
     }
 
     /// The same of any thread.
@@ -114,13 +105,13 @@ impl Block<'_> {
         &mut self,
         class: Class,
         thread: Thread,
-        (pc, may_be_replaced): (u32, bool),
+        (pc, within_warp): (u32, bool),
         what: impl FnOnce() -> String,
     ) {
         if let Some(known) = self.findings.get_mut(&(pc, class))
-            && (may_be_replaced || !known.may_be_replaced)
+            && (within_warp || !known.within_warp)
         {
-            known.finding.count += 1;
+            known.count += 1;
             return;
         }
         let step = &self.grid.kernel.code[pc as usize];
@@ -133,12 +124,9 @@ impl Block<'_> {
             thread,
             what: what(),
             count: 1,
+            within_warp,
         };
-        let found = Found {
-            finding,
-            may_be_replaced,
-        };
-        found.join((pc, class), &mut self.findings);
+        join(pc, finding, &mut self.findings);
     }
 
     /// Reports a read of an unwritten register.

@@ -279,8 +279,8 @@ fn join(mut a: Done, b: Done, printed: usize) -> Done {
     for (a, b) in a.counts.iter_mut().zip(&b.counts) {
         a.add(b);
     }
-    for (at, found) in b.findings {
-        found.join(at, &mut a.findings);
+    for ((pc, _), finding) in b.findings {
+        findings::join(pc, finding, &mut a.findings);
     }
     // Blocks are merged in order, so the kept text is the start of the whole output.
     if a.printed.len() < printed {
@@ -309,7 +309,7 @@ fn report(grid: &Grid, done: Done) -> Report {
         grid: grid.shape.grid,
         block: grid.shape.block,
         lines: lines.collect(),
-        findings: done.findings.into_values().map(|f| f.finding).collect(),
+        findings: done.findings.into_values().collect(),
         total,
         printed: done.printed,
         trace: done.trace,

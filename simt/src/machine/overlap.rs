@@ -232,6 +232,7 @@ fn conflicts(
                 thread: *thread,
                 what,
                 count: 1,
+                within_warp: false,
             };
             found.push((access.pc, finding));
         }

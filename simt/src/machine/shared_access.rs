@@ -204,8 +204,8 @@ impl Block<'_> {
             "no barrier orders them, and they are not both atomic"
         };
         // No barrier orders the lanes of one instruction, so that this race is as good a report as any.
-        let may_be_replaced = is_of_warp && other_pc != on.pc;
-        self.find_race((on.w, lane), on.pc, may_be_replaced, || {
+        let within_warp = is_of_warp && other_pc != on.pc;
+        self.find_race((on.w, lane), on.pc, within_warp, || {
             format!("{here} {at}, which is {there} by {who} in {location}: {lacking}")
         });
     }

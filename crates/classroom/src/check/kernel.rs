@@ -319,9 +319,12 @@ impl Submission<'_> {
 /// Causes before their consequences: threads that miss a barrier, or never reach it, also race.
 const CAUSES: [Class; 3] = [Class::BarrierDivergence, Class::Endless, Class::Race];
 
-/// Returns the finding to fix first.
+/// Returns the finding to fix first. A race of two warps comes before one within a warp, because it needs the stronger barrier.
 fn worst(report: &Report) -> Option<&Finding> {
-    let first = |class: &Class| report.findings.iter().find(|f| f.class == *class);
+    let first = |class: &Class| {
+        let of_class = report.findings.iter().filter(|f| f.class == *class);
+        of_class.min_by_key(|f| f.within_warp)
+    };
     let cause = CAUSES.iter().find_map(first);
     cause.or_else(|| report.findings.first())
 }

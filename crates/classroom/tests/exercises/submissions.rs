@@ -228,6 +228,18 @@ fn a_wrong_number_has_its_index() {
     );
 }
 
+/// Without the second barrier, the store into a_tile races within its warp only, because a row is read by the warp that
+/// stores it. The store into b_tile, in a later line, races with other warps.
+#[test]
+fn a_race_of_two_warps_comes_before_one_within_a_warp() {
+    let barrier =
+        "    bar.sync        0;                           // no thread reads the tiles any more\n";
+    let line = failure("tiled-matmul", barrier, "").line;
+    assert!(line.contains("| st.shared.f32 [%at], %w; (at "), "{line}");
+    let expected = "no barrier orders them, and they are not both atomic";
+    assert!(line.contains(expected), "{line}");
+}
+
 /// A mistake that the exercise knows by its result has a name.
 #[test]
 fn a_known_mistake_is_named() {

@@ -49,6 +49,7 @@ mod tests {
             },
             what: "no barrier".into(),
             count: 1,
+            within_warp: false,
         }
     }
 
