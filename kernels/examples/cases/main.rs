@@ -92,9 +92,12 @@ fn write(path: &Path, launches: &[Recorded]) -> Result<()> {
 }
 
 /// All `.ptx` of the kernels that can be simulated and are launched; where a kernel file has several, the one with the
-/// highest target.
+/// highest target. Those of the examples launch themselves.
 fn texts() -> Result<Vec<PathBuf>> {
-    let mut files = files_below(Path::new(env!("CARGO_MANIFEST_DIR")), &["ptx"])?;
+    let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let examples = crate_folder.join("examples");
+    let mut files = files_below(crate_folder, &["ptx"])?;
+    files.retain(|path| !path.starts_with(&examples));
     files.retain(|path| !path.to_string_lossy().ends_with(".sm_90a.ptx"));
     files.retain(|path| !is_reading_version(path));
     files.reverse();

@@ -96,7 +96,7 @@ fn ask(cargo: &OsStr, arguments: &[String]) -> Result<Library, String> {
     for line in BufReader::new(running.stdout.take().ok_or("no stdout")?).lines() {
         let line = line.map_err(why)?;
         if !is_noted && is_compiled(&line) {
-            data::note(format_args!("compiling {LIBRARY} …"));
+            data::note(format_args!("compiling {LIBRARY}, once …"));
             is_noted = true;
         }
         messages += &line;
