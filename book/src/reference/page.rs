@@ -84,7 +84,7 @@ fn without_a_row(older: &[Machine]) -> String {
                   }: &Machine| format!("{name}, commit {commit}, {date}");
     let records: Vec<String> = older.iter().map(record).collect();
     format!(
-        "\nNo times of this op in records that are older than its row in `workbook ops`: {}.\n",
+        "\nThese records were made before `workbook ops` timed this op: {}.\n",
         records.join("; ")
     )
 }

@@ -46,7 +46,7 @@ fn head(on: &Machine) -> String {
         "## {}\n\nNo run times the pass alone. These are median times in µs of a forward pass of the whole model, in a CUDA \
          graph: at level 4, and at level 5 without the pass and with it; the fastest is bold. `workbook ablation` timed both \
          variants of level 5 in turns. *Ratio* is the time without the pass divided by the time with it. A workload has a \
-         row if its logits change without the pass, because the pass does not run in the others.\n\n<p>{}.</p>\n\n",
+         row if the pass runs in it; a record shows this by the last bits of the logits, which change without the pass.\n\n<p>{}.</p>\n\n",
         on.name,
         machine(on)
     )

@@ -121,7 +121,7 @@ impl Class {
         let files = students.iter().flat_map(|student| &student.files);
         let count = files.filter(|file| others.contains(&name_of(file))).count();
         if count > 0 {
-            let why = format!("files that belong to other sessions: {count}");
+            let why = format!("files for exercises that this handout lacks: {count}");
             not_graded.push(NotGraded::new(folder, why));
         }
         if !are_students {

@@ -195,7 +195,7 @@ impl Block<'_> {
         } else if other.block != self.number && (is_narrow(on.pc) || is_narrow(other_pc)) {
             "the scope `.cta` reaches no other block; `.gpu` does"
         } else if other.block != self.number || spread == Spread::Blocks {
-            "blocks run in any order unless fences and atomics connect them"
+            "blocks run in any order: one wrote outside its own part, or fences and atomics have to connect them"
         } else if is_of_warp && other_pc == on.pc {
             "the lanes of one instruction have no order"
         } else if is_of_warp {

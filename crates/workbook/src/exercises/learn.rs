@@ -34,7 +34,7 @@ pub fn list(exercises: &[Exercise], place: &Place) -> Result<bool> {
     }
     let passed = exercises.iter().filter(|e| learner.passed(e));
     data::println!(
-        "{} of {} solved, in {}; listed in the order to do them in",
+        "{} of {} solved, in {}; listed by number",
         passed.count(),
         exercises.len(),
         quoted(&from_root(&place.dir()))

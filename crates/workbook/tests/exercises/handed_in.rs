@@ -67,7 +67,7 @@ fn second_files_and_those_of_other_sessions_are_named() {
     let expected = "\
 class/ben/a/09-row-argmax.ptx: not graded: `class/ben/09-row-argmax.ptx` is graded instead
 class/cyd/c/09-row-argmax.ptx: not graded: `class/cyd/b/09-row-argmax.ptx` is graded instead
-class: not graded: files that belong to other sessions: 4
+class: not graded: files for exercises that this handout lacks: 4
 seed ";
     let run = grade();
     assert!(run.ended(0).starts_with(expected), "{}", run.stdout);

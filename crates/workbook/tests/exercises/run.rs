@@ -95,7 +95,7 @@ pub fn finish_awaited(command: &mut Command) -> Run {
 }
 
 /// Note of the first check of Rust after the program was built.
-const COMPILING: &str = "compiling the library of the exercises in Rust, once …\n";
+const COMPILING: &str = "compiling the library of the exercises in Rust, once: minutes, if its dependencies are not compiled yet …\n";
 
 fn of_output(output: Output) -> Run {
     Run {

@@ -39,7 +39,7 @@ __device__ __forceinline__ void add_products(const uint4 &x_chunk, const uint4 &
   for (int e = 0; e < PER_CHUNK; e++) sums[e % 4] += v[e] * weight[e];
 }
 
-// Warps of a block of which each has a row of its own.
+// Warps of a block whose warps have a row each.
 constexpr int WARPS = 4;
 
 // A warp computes one element of y. A row is at most CHUNKS chunks of 16 bytes per lane: lane l has chunks l, l + 32, …

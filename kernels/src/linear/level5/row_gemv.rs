@@ -34,7 +34,7 @@ enum Rows {
     },
 }
 
-/// Warps of a block of which each has a row: `WARPS` of `row_gemv.cu`.
+/// Warps of a block whose warps have a row each: `WARPS` of `row_gemv.cu`.
 const WARPS: usize = 4;
 
 const F32: [Variant; 5] = [

@@ -96,7 +96,9 @@ fn ask(cargo: &OsStr, arguments: &[String]) -> Result<Library, String> {
     for line in BufReader::new(running.stdout.take().ok_or("no stdout")?).lines() {
         let line = line.map_err(why)?;
         if !is_noted && is_compiled(&line) {
-            data::note(format_args!("compiling {LIBRARY}, once …"));
+            data::note(format_args!(
+                "compiling {LIBRARY}, once: minutes, if its dependencies are not compiled yet …"
+            ));
             is_noted = true;
         }
         messages += &line;
