@@ -241,7 +241,8 @@ fn a_record_from_before_an_op_was_timed_is_named() {
         let built = render::build(book.path()).unwrap();
         fs::read_to_string(built.join("reference/linear.html")).unwrap()
     };
-    let older = "made before <code>workbook ops</code> timed this op: A CPU, commit abc, 2026-11-21.";
+    let older =
+        "made before <code>workbook ops</code> timed this op: A CPU, commit abc, 2026-11-21.";
     assert!(
         page().contains("<table>") && !page().contains("made before"),
         "{}",
