@@ -128,7 +128,7 @@ impl Block<'_> {
                     let count: u32 = gone.iter().map(|lanes| lanes.count_ones()).sum();
                     self.find(Class::BarrierDivergence, w, pc, here.trailing_zeros() as usize, || {
                         format!(
-                            "waits for {} of the block that returned without reaching the barrier, the first of them {missing}",
+                            "{} of the block returned without reaching the barrier, the first of them {missing}",
                             counted(count, "thread")
                         )
                     });
