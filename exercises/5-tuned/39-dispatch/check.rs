@@ -53,7 +53,7 @@ fn compare_picks(submission: &mut Submission) -> Verdict {
     let own = unfit("kernel", submission)?;
     let counters = [
         ("in f32 on tensor cores", before[0], own[0]),
-        ("of one row in a tile", before[1], own[1]),
+        ("of one row by `mma` or `tile`", before[1], own[1]),
         ("with K = 0 and no fill", before[2], own[2]),
     ];
     let all = FAMILIES.len() * ROWS.len() * INNER.len() * 2;
