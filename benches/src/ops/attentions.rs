@@ -79,6 +79,21 @@ impl Inputs {
         self.shape.capacity - self.tokens
     }
 
+    /// `128x8x8x64` for a prompt, `4x4096x16x16x128` for several, and `255+1x8x8x64` after P tokens: (B ×) (P +) T × H × Hkv × D.
+    pub fn name(&self) -> String {
+        let (heads, past, tokens) = (self.shape.heads, self.past(), self.tokens);
+        let (h, h_kv, d) = (heads.num_heads, heads.num_kv_heads, heads.head_dim);
+        let batch = match self.shape.batch {
+            1 => String::new(),
+            batch => format!("{batch}x"),
+        };
+        let past = match past {
+            0 => String::new(),
+            past => format!("{past}+"),
+        };
+        format!("{batch}{past}{tokens}x{h}x{h_kv}x{d}")
+    }
+
     /// An empty cache of a level, for one layer.
     pub fn cache(&self, level: &Level) -> Result<KvCache> {
         match level.new_caches(&self.shape)?.pop() {
@@ -151,22 +166,23 @@ pub(super) fn heads() -> [Heads; 2] {
     [Heads::full(8, 64), grouped]
 }
 
-/// B prompts of T tokens with nothing in the cache: what is not masked of two products of B·H·T·T·D, and the rotation.
-/// Long ones on a GPU, too.
-fn causal_prefill(bench: &mut impl Bench) -> Result<()> {
+/// Prompts with nothing in the cache, as B and T; long ones on a GPU, too.
+pub(super) fn prompts(bench: &impl Bench) -> Vec<(usize, usize, Heads)> {
     let shapes = heads().map(|heads| (1, 128, heads));
     let large = [
         (1, 2048, Heads::full(8, 64)),
         (4, 4096, Heads::full(16, 128)),
     ];
-    for (b, t, heads) in with_large(bench, &shapes, &large) {
-        let (h, d) = (heads.num_heads, heads.head_dim);
-        let one = format!("{t}x{h}x{}x{d}", heads.num_kv_heads);
-        let shape = if b == 1 { one } else { format!("{b}x{one}") };
+    with_large(bench, &shapes, &large)
+}
+
+/// B prompts of T tokens: what is not masked of two products of B·H·T·T·D, and the rotation.
+fn causal_prefill(bench: &mut impl Bench) -> Result<()> {
+    for (b, t, heads) in prompts(bench) {
         let inputs = Inputs::new(bench, b, heads, 0, t)?;
         let case = Case {
             op: "causal_attention_prefill",
-            shape: &shape,
+            shape: &inputs.name(),
             work: Work::Flops(inputs.cost().flops as usize),
             cost: inputs.cost(),
         };
@@ -185,7 +201,7 @@ fn causal_decode(bench: &mut impl Bench) -> Result<()> {
         let inputs = Inputs::new(bench, 1, heads, past, 1)?;
         let case = Case {
             op: "causal_attention_decode",
-            shape: &format!("{past}+1x{}x{h_kv}x{d}", heads.num_heads),
+            shape: &inputs.name(),
             work: Work::Bytes(2 * (past + 1) * h_kv * d * bench.dtype().size_in_bytes()),
             cost: inputs.cost(),
         };
@@ -294,7 +310,7 @@ fn attend(bench: &mut impl Bench, n: usize, edges: &[[u32; 2]], lowest: u8) -> R
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use candle_core::{DType, Device};
     use levels::Costed;
@@ -302,9 +318,10 @@ mod tests {
 
     use crate::ops::Contenders;
 
-    struct Zeros(Device);
+    /// Random operands, and no times.
+    pub struct Random(pub Device);
 
-    impl Bench for Zeros {
+    impl Bench for Random {
         fn device(&self) -> &Device {
             &self.0
         }
@@ -314,7 +331,7 @@ mod tests {
         }
 
         fn tensor(&self, _name: &str, shape: &[usize]) -> Result<Tensor> {
-            Tensor::zeros(shape, DType::F32, &self.0)
+            Tensor::rand(-1f32, 1., shape, &self.0)
         }
 
         fn times(&mut self, _: &str, _: &str, _: Work, _: Contenders) -> Result<()> {
@@ -327,7 +344,7 @@ mod tests {
     fn causal_attention_needs_what_its_method_says() -> Result<()> {
         let [_, grouped] = heads();
         for (past, new) in [(0, 3), (5, 1)] {
-            let bench = Zeros(Device::Cpu);
+            let bench = Random(Device::Cpu);
             let level1 = levels::able(DType::F32, &bench.0).swap_remove(0);
             let inputs = Arc::new(Inputs::new(&bench, 2, grouped, past, new)?);
             let level = Arc::new(Costed::new(level1));

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use candle_core::{Result, Tensor, bail};
 use kernels::{attention, level3, level4, level5, rope};
 use levels::Level;
-use models::{Heads, KvCache, Rope};
+use models::{KvCache, Rope};
 
-use super::attentions::{Inputs, at_all_levels, heads};
-use super::{Bench, Case, Timed, Work, with_large};
+use super::attentions::{Inputs, at_all_levels, heads, prompts};
+use super::{Bench, Case, Timed, Work};
 
 timed! {
     rope: Rows, Some("128x8x8x64"), rope_append;
@@ -92,32 +92,22 @@ fn append_level5([q, k, v]: [&Tensor; 3], rope: &Rope, cache: &mut KvCache) -> R
     level5::rope_append(q, k, v, &cos, &sin, cache.inner(), position)
 }
 
-/// The shapes of causal attention: prompts of T tokens, and one token after P; long prompts on a GPU, too.
+/// Prompts of T tokens, and one token after P.
 fn rope_append(bench: &mut impl Bench) -> Result<()> {
-    let [prompt, grouped_prompt] = heads().map(|heads| (1, 0, 128, heads));
-    let [step, grouped_step] = heads().map(|heads| (1, 255, 1, heads));
-    let large = [
-        (1, 0, 2048, Heads::full(8, 64)),
-        (4, 0, 4096, Heads::full(16, 128)),
-    ];
-    let shapes = [prompt, grouped_prompt, step, grouped_step];
-    for (b, past, t, heads) in with_large(bench, &shapes, &large) {
+    let prompts = prompts(bench)
+        .into_iter()
+        .map(|(b, t, heads)| (b, 0, t, heads));
+    let steps = heads().map(|heads| (1, 255, 1, heads));
+    for (b, past, t, heads) in prompts.chain(steps) {
         let (h, h_kv, d) = (heads.num_heads, heads.num_kv_heads, heads.head_dim);
-        let before = if past > 0 {
-            format!("{past}+")
-        } else if b > 1 {
-            format!("{b}x")
-        } else {
-            String::new()
-        };
         let cost = rope::cost(b, t, (h, h_kv), d, bench.dtype());
+        let inputs = Inputs::new(bench, b, heads, past, t)?;
         let case = Case {
             op: "rope",
-            shape: &format!("{before}{t}x{h}x{h_kv}x{d}"),
+            shape: &inputs.name(),
             work: Work::Bytes(cost.bytes as usize),
             cost,
         };
-        let inputs = Inputs::new(bench, b, heads, past, t)?;
         at_all_levels(bench, case, inputs, Rotation::new)?;
     }
     Ok(())
@@ -125,30 +115,10 @@ fn rope_append(bench: &mut impl Bench) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use candle_core::{DType, Device};
+    use candle_core::Device;
 
     use super::*;
-    use crate::ops::Contenders;
-
-    struct Random(Device);
-
-    impl Bench for Random {
-        fn device(&self) -> &Device {
-            &self.0
-        }
-
-        fn dtype(&self) -> DType {
-            DType::F32
-        }
-
-        fn tensor(&self, _name: &str, shape: &[usize]) -> Result<Tensor> {
-            Tensor::rand(-1f32, 1., shape, &self.0)
-        }
-
-        fn times(&mut self, _: &str, _: &str, _: Work, _: Contenders) -> Result<()> {
-            Ok(())
-        }
-    }
+    use crate::ops::attentions::tests::Random;
 
     /// In a second call, too: the position stays.
     #[test]

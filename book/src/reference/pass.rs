@@ -2,8 +2,9 @@
 
 use super::remarks::Remarks;
 use super::slower::{NOTABLE, times_as_long};
+use super::table::time;
 use crate::chart::figure;
-use crate::format::{ratio, three_digits};
+use crate::format::ratio;
 use crate::library::Library;
 use crate::markdown;
 use crate::ops::ONE_BY_ONE;
@@ -115,23 +116,15 @@ impl Workload<'_> {
     /// A line of the table.
     fn line(&self, clock: Clock) -> String {
         let rows = [self.level4.as_ref(), Some(self.without), Some(self.with)];
-        let times = rows.map(|row| row.and_then(|row| row.ms(clock)));
-        let fastest = times
-            .iter()
-            .flatten()
-            .copied()
-            .fold(f64::INFINITY, f64::min);
-        let is_alone = self.level4.as_ref().is_some_and(|row| !row.cuda_graph);
-        let marks = [if is_alone { "\\*" } else { "" }, "", ""];
-        let cells = times.into_iter().zip(marks).map(|(ms, mark)| {
-            let ms = ms?;
-            let us = three_digits(ms * 1e3);
-            Some(if ms == fastest {
-                format!("**{us}**{mark}")
-            } else {
-                us + mark
-            })
-        });
+        let us = |row: &Row| Some(row.ms(clock)? * 1e3);
+        let times = rows.iter().flatten().filter_map(|row| us(row));
+        let fastest = times.fold(f64::INFINITY, f64::min);
+        let cell = |row: Option<&Row>| {
+            let row = row?;
+            let is_alone = row.level == 4 && !row.cuda_graph;
+            Some(time(us(row)?, fastest, is_alone))
+        };
+        let cells = rows.into_iter().map(cell);
         markdown::line(&self.name(), cells.chain([self.ratio(clock).map(ratio)]))
     }
 

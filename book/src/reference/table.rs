@@ -82,6 +82,17 @@ fn is_alone(row: &OpRow, case: &[&OpRow]) -> bool {
     !OpClock::of(levels(case)).has(row)
 }
 
+/// A time in µs: bold if it is the fastest, and with a star if it was launched one by one.
+pub fn time(us: f64, fastest: f64, is_alone: bool) -> String {
+    let shown = three_digits(us);
+    let mark = if is_alone { "\\*" } else { "" };
+    if us == fastest {
+        format!("**{shown}**{mark}")
+    } else {
+        shown + mark
+    }
+}
+
 fn line(recorded: &OpResults, case: &[&OpRow], columns: &[&str]) -> String {
     let rows = levels(case);
     let clock = OpClock::of(rows.iter().copied());
@@ -91,13 +102,7 @@ fn line(recorded: &OpResults, case: &[&OpRow], columns: &[&str]) -> String {
         .fold(f64::INFINITY, f64::min);
     let cell = |level: &&str| {
         let row = rows.iter().find(|row| row.level == **level)?;
-        let us = three_digits(clock.us(row));
-        let us = if clock.us(row) == fastest {
-            format!("**{us}**")
-        } else {
-            us
-        };
-        Some(if is_alone(row, case) { us + "\\*" } else { us })
+        Some(time(clock.us(row), fastest, is_alone(row, case)))
     };
     let bound = rows.first().and_then(|row| recorded.bound(row));
     let bound = bound.map(|bound| format!("{} ({})", short(bound.us), percent(bound.us / fastest)));

@@ -106,9 +106,9 @@ impl Variant {
 
     /// Warps of a block.
     fn warps(self) -> usize {
-        match self.rows {
-            Rows::OfWarps => WARPS,
-            Rows::Shared { sharing, .. } => sharing,
+        match self.sharing() {
+            1 => WARPS,
+            sharing => sharing,
         }
     }
 
